@@ -227,7 +227,7 @@ void backward_weight(Stream& stream,
 
 }  // namespace
 
-bool is_there() {
+bool is_available() {
   return lockstep::cuda::has_library(kSoname);
 }
 
@@ -253,7 +253,7 @@ size_t staged_bytes(const ConvolutionProblem& problem) {
 }
 
 bool takes(const ConvolutionProblem& problem) {
-  return is_there() && fits(problem);
+  return is_available() && fits(problem);
 }
 
 void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice) {

@@ -17,7 +17,7 @@ inline constexpr size_t kMaxWorkspace = size_t{1} << 30;
 inline constexpr size_t kAlignment = 16;  // of all operands, in bytes
 
 // True when cuDNN can be called: false in builds without it, and under emulation.
-bool is_there();
+bool is_available();
 // The version, as "9.19.0". Errors: EnvironmentError when it cannot be loaded, and in builds
 // without it.
 std::string version();
@@ -26,7 +26,7 @@ std::string version();
 // that results do not change with the number of ranks. False for an empty batch, and when rows are
 // not multiples of 16 bytes.
 bool fits(const ConvolutionProblem& problem);
-// True when cuDNN computes such calls: fits(problem) and is_there().
+// True when cuDNN computes such calls: fits(problem) and is_available().
 bool takes(const ConvolutionProblem& problem);
 
 // True when all tensors are aligned to kAlignment bytes, as plans require. An undefined tensor

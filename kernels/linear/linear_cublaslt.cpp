@@ -76,7 +76,7 @@ const void* bias_of(Stream& stream, const Tensor& bias, Dtype dtype, std::byte* 
 
 }  // namespace
 
-bool is_there() {
+bool is_available() {
   return lockstep::cuda::has_library(soname());
 }
 

@@ -9,9 +9,9 @@ namespace lockstep::kernels::cublaslt {
 
 // True when cuBLASLt can be called: false in builds without it, and under emulation unless the
 // emulated machine has one.
-bool is_there();
+bool is_available();
 // The version, as "13.1.0". Errors: EnvironmentError when it cannot be loaded. Requires:
-// is_there().
+// is_available().
 std::string version();
 
 LinearForward linear_forward;

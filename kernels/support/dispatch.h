@@ -27,7 +27,7 @@
       args)
 #define LS_DISPATCH_CUBLASLT(name, args) \
   LS_DISPATCH_CUDA_IF(                   \
-      stream.device() == Device::kCuda && cublaslt::is_there(), cublaslt, name, args)
+      stream.device() == Device::kCuda && cublaslt::is_available(), cublaslt, name, args)
 
 #if defined(LOCKSTEP_CUDA)
 #define LS_DISPATCH_CUDA_IF(condition, space, name, args) \
