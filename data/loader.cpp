@@ -23,12 +23,12 @@ Shape shape_of(const ImageShape& image, int64_t images) {
 
 // Fills the caching allocator with blocks of the largest batch's size.
 void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches) {
-  std::vector<Tensor> held;
+  std::vector<Tensor> reserved;
   for (int64_t i = 0; i < batches; ++i) {
-    held.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
-    held.push_back(Tensor::empty({max_images}, Dtype::kI32));
+    reserved.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
+    reserved.push_back(Tensor::empty({max_images}, Dtype::kI32));
     for (int indices_and_numbers = 0; indices_and_numbers < 2; ++indices_and_numbers) {
-      held.push_back(Tensor::empty({max_images}, Dtype::kI64));
+      reserved.push_back(Tensor::empty({max_images}, Dtype::kI64));
     }
   }
 }

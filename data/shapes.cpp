@@ -147,8 +147,9 @@ void draw(PhiloxStream& random, int32_t shape, Pixels pixels) {
   const Color first = draw_color(random, kBackground);
   const Color second = draw_color(random, kBackground);
   paint_background(random, first, second, pixels);
-  const uint32_t behind = 1 + random.below(4);
-  for (uint32_t i = 0; i < behind; ++i) paint_bar(random, draw_color(random, kClutter), pixels);
+  const uint32_t bars_behind = 1 + random.below(4);
+  for (uint32_t i = 0; i < bars_behind; ++i)
+    paint_bar(random, draw_color(random, kClutter), pixels);
   paint_shape(random, shape, draw_contrast(random, first, second), pixels);
   if (random.below(2) == 0) paint_bar(random, draw_color(random, kClutter), pixels);
   add_grain(random, pixels);

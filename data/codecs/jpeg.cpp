@@ -109,10 +109,10 @@ class JpegCodec {
     jpeg_start_decompress(&info_);
     const Region& region = image.region;
     const int64_t before = std::max<int64_t>(region.left - kMargin, 0);
-    const int64_t behind =
+    const int64_t after =
         std::min<int64_t>(region.left + region.width + kMargin, info_.output_width);
     auto left = static_cast<JDIMENSION>(before);
-    auto width = static_cast<JDIMENSION>(behind - before);
+    auto width = static_cast<JDIMENSION>(after - before);
     jpeg_crop_scanline(&info_, &left, &width);
     const int64_t first = std::max<int64_t>(region.top - kMargin, 0);
     if (first > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(first));

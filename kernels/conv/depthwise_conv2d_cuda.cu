@@ -97,8 +97,8 @@ __global__ void __launch_bounds__(kGatherThreads, kGatherBlocksPerSm) gather_ker
   const unsigned slots = kGatherThreads >> plan.log2_lanes;
   const unsigned slot = threadIdx.x >> plan.log2_lanes;
   // The distances of a group's neighbors in the result and in the source.
-  const int apart = kForward ? 1 : columns.stride;
-  const int source_apart = kForward ? columns.stride : 1;
+  const int x_step = kForward ? 1 : columns.stride;
+  const int source_x_step = kForward ? columns.stride : 1;
   for (unsigned i = blockIdx.y * slots + slot; i < plan.groups; i += gridDim.y * slots) {
     const Group group = group_of<n, kForward>(plan, i);
     float sums[kResults<n>][n] = {};
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(kGatherThreads, kGatherBlocksPerSm) gather_ker
         const Pack<float, n> w = load_pack<n>(filter + s * width);
 #pragma unroll
         for (int j = 0; j < kResults<n>; ++j) {
-          const int x = sx + j * source_apart;
+          const int x = sx + j * source_x_step;
           if (x < 0 || x >= columns.source) continue;
           const Pack<T, n> values = load_pack<n>(source + line + (x * channels + c));
 #pragma unroll
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kGatherThreads, kGatherBlocksPerSm) gather_ker
     const int64_t line = group.row * columns.result * channels;
 #pragma unroll
     for (int j = 0; j < kResults<n>; ++j) {
-      const int x = group.x + j * apart;
+      const int x = group.x + j * x_step;
       if (x >= columns.result) continue;
       Pack<T, n> rounded;
 #pragma unroll

@@ -31,7 +31,7 @@ SliceSums slice_sums(Stream& stream, const ChannelPlan& plan) {
 // How g is computed from grad_out: gated by a value recomputed from `in`, gated by the sign of
 // `out` (also after adding an addend), or multiplied by GELU's slope, recomputed from `in`. Except
 // in the first case g is stored to gated_grad.
-enum class Source : int { kGradOut, kBehindOut, kSumBehindOut, kSlope };
+enum class Source : int { kGradOut, kGatedByOut, kSumGatedByOut, kSlope };
 
 template <class T>
 struct SummedTensors {
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
         g *= gelu_of(affine(centered, values[kScale], values[kBias])).slope;
       } else {
         // Rounds like kernels/elementwise/add.h.
-        if constexpr (kSource == Source::kSumBehindOut) {
+        if constexpr (kSource == Source::kSumGatedByOut) {
           g = to_float(from_float<T>(g + to_float(packs[3][i])));
         }
         g = gated(to_float(packs[2][i]), g);
@@ -92,9 +92,9 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
     constants.for_each(plan, share, store);
     store_pack(of.gated_grad + at, result);
   };
-  if constexpr (kSource == Source::kSumBehindOut) {
+  if constexpr (kSource == Source::kSumGatedByOut) {
     for_packs<n, 1>(share, {of.in, of.grad_out, of.out, of.addend}, take_and_store);
-  } else if constexpr (kSource == Source::kBehindOut) {
+  } else if constexpr (kSource == Source::kGatedByOut) {
     for_packs<n, 2>(share, {of.in, of.grad_out, of.out}, take_and_store);
   } else if constexpr (kSource == Source::kSlope) {
     for_packs<n, 1>(share, {of.in, of.grad_out}, take_and_store);
@@ -239,8 +239,8 @@ void launch_sums(Stream& stream,
       [&]<class T, int n>() {
         constexpr int kFew = n < 4 ? n : 4;  // more sums and GELU do not fit the registers
         const bool gelu = args.params.activation == Activation::kGelu;
-        const auto kernel = addend.defined()     ? gradient_sums_kernel<T, n, Source::kSumBehindOut>
-                            : args.out.defined() ? gradient_sums_kernel<T, n, Source::kBehindOut>
+        const auto kernel = addend.defined() ? gradient_sums_kernel<T, n, Source::kSumGatedByOut>
+                            : args.out.defined() ? gradient_sums_kernel<T, n, Source::kGatedByOut>
                             : gelu               ? gradient_sums_kernel<T, kFew, Source::kSlope>
                                                  : gradient_sums_kernel<T, n, Source::kGradOut>;
         launch(stream,

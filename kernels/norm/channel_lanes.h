@@ -93,21 +93,22 @@ template <class Out, class Body>
                                              int64_t rows,
                                              Out out,
                                              Body&& body) {
-  const int64_t together = lanes.rows_together(rows);
+  const int64_t row_step = lanes.rows_together(rows);
   const int64_t last_lane = lanes.width - kTileLanes;
-  std::remove_pointer_t<Out> held[kTileLanes] = {};
-  for (int64_t row = 0; row < rows; row += together) {
+  std::remove_pointer_t<Out> overlap_tile[kTileLanes] = {};
+  for (int64_t row = 0; row < rows; row += row_step) {
     const int64_t begin = row * lanes.width;
-    const int64_t end = std::min(row + together, rows) * lanes.width;
+    const int64_t end = std::min(row + row_step, rows) * lanes.width;
     for (int64_t tile = lanes.overlap ? -1 : 0; tile < lanes.tiles; ++tile) {
       const int64_t first = tile < 0 ? last_lane : tile * kTileLanes;
       const int64_t place = tile < 0 ? lanes.tiles * kTileLanes : first;
       body(first, place, begin, end, [&](int64_t at, const Tile& values) {
-        if constexpr (std::is_pointer_v<Out>) store_tile(values, tile < 0 ? held : out + at);
+        if constexpr (std::is_pointer_v<Out>)
+          store_tile(values, tile < 0 ? overlap_tile : out + at);
       });
     }
     if constexpr (std::is_pointer_v<Out>) {
-      if (lanes.overlap) store_tile(load_tile<kTileLanes>(held), out + begin + last_lane);
+      if (lanes.overlap) store_tile(load_tile<kTileLanes>(overlap_tile), out + begin + last_lane);
     }
   }
 }
@@ -153,11 +154,11 @@ struct LaneSums {
 
   // Adds the block's sums of the first `count` lanes to the totals and starts a new block.
   void finish_block(int64_t count) {
-    const int64_t side_by_side = lanes.tiles * kTileLanes;
+    const int64_t disjoint_lanes = lanes.tiles * kTileLanes;
     const int64_t overlap_shift = lanes.tile_lanes() - lanes.width;
     for (int i = 0; i < 2; ++i) {
       for (int64_t lane = 0; lane < count; ++lane) {
-        total[i][lane] += block[i][lane < side_by_side ? lane : lane + overlap_shift];
+        total[i][lane] += block[i][lane < disjoint_lanes ? lane : lane + overlap_shift];
       }
       std::fill_n(block[i], lanes.tile_lanes(), 0.0F);
     }

@@ -127,7 +127,7 @@ __device__ __forceinline__ ChannelShare channel_share(const ChannelPlan& plan,
   const int channel = first_channel<n>(plan, share.column);
   const int64_t pixels = plan.pixels(share.shard);
   const int slices = plan.slices(share.shard);
-  const int apart = slices * plan.rows;
+  const int pixel_step = slices * plan.rows;
   const int64_t start = int64_t{blockIdx.y} * plan.rows + row;
   const bool has_work = static_cast<int>(blockIdx.y) < slices && row < plan.rows &&
                         channel < plan.channels && start < pixels;
@@ -135,8 +135,8 @@ __device__ __forceinline__ ChannelShare channel_share(const ChannelPlan& plan,
   const int64_t pixel =
       plan.shards.begin[share.shard] * plan.image_pixels + (backwards ? pixels - 1 - start : start);
   share.first = pixel * plan.channels + channel;
-  share.step = (backwards ? -apart : apart) * plan.channels;
-  share.count = static_cast<int>((pixels - 1 - start) / apart + 1);
+  share.step = (backwards ? -pixel_step : pixel_step) * plan.channels;
+  share.count = static_cast<int>((pixels - 1 - start) / pixel_step + 1);
   return share;
 }
 
@@ -182,7 +182,7 @@ __device__ __forceinline__ void for_packs(const ChannelShare& share,
 // laid out so that threads of a warp read adjacent values.
 template <int n, int kArrays>
 struct TileConstants {
-  static constexpr int kTogether = n < 4 ? n : 4;
+  static constexpr int kChannelsPerLoad = n < 4 ? n : 4;
   float values[kArrays][kTileChannels];
 
   // Calls body(channel, constants) once for each channel of the tile, which must assign the
@@ -193,7 +193,8 @@ struct TileConstants {
     const int channel = first_channel<n>(plan, 0) + lane;
     if (lane < plan.width * n && channel < plan.channels) {
       const int i = lane % n;
-      const int at = (i / kTogether * plan.width + lane / n) * kTogether + i % kTogether;
+      const int at =
+          (i / kChannelsPerLoad * plan.width + lane / n) * kChannelsPerLoad + i % kChannelsPerLoad;
       float constants[kArrays];
       body(channel, constants);
 #pragma unroll
@@ -208,14 +209,15 @@ struct TileConstants {
                                            const ChannelShare& share,
                                            Body&& body) const {
 #pragma unroll
-    for (int first = 0; first < n; first += kTogether) {
-      Pack<float, kTogether> packs[kArrays];
+    for (int first = 0; first < n; first += kChannelsPerLoad) {
+      Pack<float, kChannelsPerLoad> packs[kArrays];
 #pragma unroll
       for (int j = 0; j < kArrays; ++j) {
-        packs[j] = load_pack<kTogether>(values[j] + first * plan.width + share.column * kTogether);
+        packs[j] = load_pack<kChannelsPerLoad>(values[j] + first * plan.width +
+                                               share.column * kChannelsPerLoad);
       }
 #pragma unroll
-      for (int k = 0; k < kTogether; ++k) {
+      for (int k = 0; k < kChannelsPerLoad; ++k) {
         float constants[kArrays];
 #pragma unroll
         for (int j = 0; j < kArrays; ++j) constants[j] = packs[j][k];

@@ -25,8 +25,11 @@ struct PoolAxis {
   __device__ int first(int o) const { return o * stride - pad; }
   // Outputs whose windows hold input i: [first_output(i), end_output(i)).
   __device__ int first_output(int i) const {
-    const int behind = i + pad - kernel;  // windows that begin here or earlier end before input i
-    return behind < 0 ? 0 : static_cast<int>(by_stride.quotient(static_cast<unsigned>(behind))) + 1;
+    // Windows that begin at `too_early` or before it end before input i.
+    const int too_early = i + pad - kernel;
+    return too_early < 0
+               ? 0
+               : static_cast<int>(by_stride.quotient(static_cast<unsigned>(too_early))) + 1;
   }
   __device__ int end_output(int i) const {
     return min(static_cast<int>(by_stride.quotient(static_cast<unsigned>(i + pad))) + 1, out);
