@@ -173,7 +173,7 @@ CachingAllocator& cpu_allocator();
 // stream uses is kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block,
 // so that memory checkers see the end of each. Errors: EnvironmentError in a build without CUDA.
 CachingAllocator& cuda_allocator();
-// Allocators of streams' scratch memory. They cache nothing, since the same size is not asked for
+// Allocators of streams' scratch memory. They cache nothing, since the same size is not requested
 // again.
 CachingAllocator& cpu_workspaces();
 CachingAllocator& cuda_workspaces();

@@ -107,7 +107,7 @@ class Var {
   // True when backward() put grad() into that memory; false after set_grad().
   bool grad_is_in_memory() const;
   // Called during backward() as soon as this leaf's gradient is complete, in the order that
-  // backward() finishes leaves. One hook a leaf; an empty function removes it.
+  // backward() finishes leaves. A leaf has at most one hook; an empty function removes it.
   void on_grad_ready(std::function<void(Var&)> hook);
 
   const Batch& batch() const;  // Errors: InternalError for leaves

@@ -13,7 +13,7 @@ namespace lockstep {
 // Process exit codes; scripts rely on them.
 enum class ExitCode : int {
   kDone = 0,
-  kInternal = 1,     // a broken invariant: a bug of ours
+  kInternal = 1,     // a broken invariant: a bug in Lockstep
   kUsage = 2,        // flags or configuration
   kData = 3,         // data set missing, damaged or inconsistent
   kCheckpoint = 4,   // checkpoint or weight file rejected

@@ -45,7 +45,7 @@ struct LedgerEntry {
   std::string_view op;
   int64_t flops = 0;
   int64_t bytes = 0;          // inputs read and results written, each once
-  int64_t unfused_bytes = 0;  // the same if each part of a fused op were an op of its own
+  int64_t unfused_bytes = 0;  // the same, if each part of a fused op were a separate op
   PlanKey plan = {};          // for library calls that have a plan
 };
 
@@ -64,7 +64,7 @@ struct Workspace {
 class Stream {
  public:
   // Requires: threads >= 1. `spin`: see ThreadPool. `priority` is CUDA's. Errors: EnvironmentError
-  // for kCuda in a build without CUDA, or where no device was chosen and none is there.
+  // for kCuda in a build without CUDA, or when no device was chosen and there is none.
   explicit Stream(Device device = Device::kCpu,
                   int threads = 1,
                   bool spin = false,

@@ -38,7 +38,7 @@ Resample shrunk_by(int shrink, const Resample& what, const ImageSize& shrunk);
 Region needed(const Resample& what);
 
 // Writes what.window's pixels, HWC, mirrored left to right when `flip`.
-// Requires: image.region holds needed(what); `to` has 3 bytes a pixel of the window.
+// Requires: image.region holds needed(what); `to` has 3 bytes per pixel of the window.
 // Source: Pillow's Image.resize(size, BILINEAR or BICUBIC, box), bit for bit where that resizes
 // columns before rows. Pillow 13 resizes rows first if the height shrinks more than the width: then
 // bilinear results differ by at most 1, and bicubic results where a pass is clipped to a byte.

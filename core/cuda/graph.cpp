@@ -27,7 +27,7 @@ class Recording {
     cudaGraph_t graph = nullptr;
     cudaStreamEndCapture(stream_, &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
-    cudaGetLastError();  // the body's own error is on its way
+    cudaGetLastError();  // clears it: the body's exception is being thrown
   }
 
   std::shared_ptr<CUgraph_st> end() {

@@ -26,7 +26,7 @@ namespace lockstep::kernels {
 
 struct Conv2dParams {  // pixels; pad is per side
   int stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
-  int groups = 1;  // ignored by depthwise_conv2d, which is an op of its own
+  int groups = 1;  // ignored by depthwise_conv2d, which is a separate op
 };
 
 // in (N,C,H,W), weight (K,C/groups,R,S) -> (N,K,OH,OW). Errors: ShapeError unless channels agree,

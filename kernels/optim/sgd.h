@@ -32,7 +32,7 @@ struct SgdSlot {       // one parameter; all of one shape
 };
 
 // Updates every slot's param, momentum and copy in place. Shapes: SgdSlot.
-// Errors: ShapeError (also when nesterov is asked for without momentum), DtypeError, DeviceError.
+// Errors: ShapeError (also for nesterov without momentum), DtypeError, DeviceError.
 using SgdStep = void(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params);
 
 LS_DECLARE_OP(SgdStep, sgd_step)

@@ -25,7 +25,7 @@ struct StochasticDepthParams {
   uint32_t block = 0;  // different for each block of a network
 };
 
-// Shapes: branch (N,...) f32, f16 or bf16, shortcut and out alike; images (N) i64. out may be
+// Shapes: branch (N,...) f32, f16 or bf16; shortcut and out like branch; images (N) i64. out may be
 // branch or shortcut. Errors: ShapeError (also unless 0 <= p <= 1), DtypeError, DeviceError.
 using StochasticDepthForward = void(Stream& stream,
                                     const Tensor& branch,

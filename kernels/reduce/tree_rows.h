@@ -43,7 +43,7 @@ void sum_rows(const T* const* rows, std::span<T* const> sums, int64_t begin, int
 template <class T>
 using SumRows = void (*)(const T* const*, std::span<T* const>, int64_t, int64_t);
 
-inline constexpr int64_t kMaxRows = 16;  // a power of two: a subtree of its own in any larger tree
+inline constexpr int64_t kMaxRows = 16;  // a power of two: a complete subtree of any larger tree
 
 template <class T>
 SumRows<T> sum_rows_of(int64_t rows) {

@@ -31,7 +31,7 @@ bool is_limited_below_avx2() {
 
 dnnl::engine make_engine() {
 #if defined(__x86_64__)
-  switch (isa_level()) {  // before oneDNN looks at the processor
+  switch (isa_level()) {  // before oneDNN detects the processor
     case IsaLevel::kV2:
       dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
       break;
