@@ -59,8 +59,8 @@ class Tensor {
     return {data<T>(), static_cast<size_t>(numel())};
   }
 
-  // The same memory in another shape with as many elements. From rank 4 to another rank, or back,
-  // the elements keep their order in memory (channels last).
+  // A view of the same memory in another shape with as many elements. From rank 4 to another rank,
+  // or back, the elements keep their order in memory (channels last).
   Tensor view(const Shape& shape) const;
   // Rows [first, first + count) of axis 0, in the same memory.
   Tensor slice(int64_t first, int64_t count) const;

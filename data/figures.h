@@ -1,5 +1,5 @@
-// What the built-in data sets draw: the ten digits as pen strokes through a few points, and the
-// outlines of ten shapes.
+// Figures that the built-in data sets draw: the ten digits as pen strokes through a few points, and
+// the outlines of ten shapes.
 #pragma once
 
 #include <cstddef>

@@ -11,8 +11,8 @@ namespace lockstep::nn {
 Tensor default_weight(const Init& init, const Shape& shape, int64_t fan_in);
 Tensor default_bias(const Init& init, int64_t size, int64_t fan_in);
 
-// What keeps its variance through a layer: activations (kIn: inputs per unit) or gradients (kOut:
-// outputs times kernel area).
+// Which values keep their variance through a layer: activations (kIn: inputs per unit) or gradients
+// (kOut: outputs times kernel area).
 enum class Fan { kIn, kOut };
 // Draws `weight` (K,C,R,S) or (O,K) from a normal distribution with mean 0 and variance
 // 2 / fan, within 1.8e-6 standard deviations of PyTorch's. On the dry device nothing is drawn.

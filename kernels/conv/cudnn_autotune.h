@@ -8,8 +8,8 @@
 
 namespace lockstep::kernels::cudnn {
 
-// What is timed of a batch norm with ReLU, where each shard is a group: all of it, the rest of it
-// when a convolution gave the sums, or only its scales and shifts.
+// The part of a batch norm with ReLU that is timed, where each shard is a group: all of it, the
+// rest of it when a convolution gave the sums, or only its scales and shifts.
 enum class NormStep : uint8_t { kWhole, kFromSums, kAffine };
 
 class PlanTimer {

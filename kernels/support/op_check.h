@@ -50,7 +50,7 @@ class OpCheck {
   // Records the call's cost in the ledger of a dry stream. Returns true when the stream is dry:
   // nothing to run.
   bool dry(int64_t flops, int64_t bytes, const PlanKey& plan = {}) const;
-  // The same for a fused op.
+  // As dry(), for a fused op.
   bool dry_fused(int64_t flops, int64_t bytes, int64_t unfused_bytes) const;
 
  private:
