@@ -46,7 +46,7 @@ Folder folder_for(const std::filesystem::path& file);
 void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::span<const std::byte>> parts);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
-// The same for the file `name` of an open folder.
+// Replaces the file `name` of an open folder in the same way.
 void write_file_atomically(const Folder& folder,
                            const std::string& name,
                            std::span<const std::span<const std::byte>> parts);

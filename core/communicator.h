@@ -83,7 +83,7 @@ struct StallWarning {
   std::function<void(const std::string& note)> tell;
 };
 
-// What a rank's calls use besides their arguments. Not owned; each may be null.
+// The state that a rank's calls use besides their arguments. Not owned; each may be null.
 struct CallContext {
   const SlowPart* slow_part = nullptr;
   const StallWarning* warning = nullptr;
