@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/round_up.h"
 
 namespace lockstep {
 namespace {
@@ -29,7 +30,8 @@ class SystemMemory : public MemorySource {
     return block;
   }
   void free(void* block) override { std::free(block); }
-  // Address space: pages that nobody touches are not there. AddressSanitizer fences blocks.
+  // An arena costs only address space until its pages are touched. AddressSanitizer needs separate
+  // blocks to detect overruns.
   size_t arena_bytes() const override {
 #if defined(__SANITIZE_ADDRESS__)
     return 0;
@@ -37,11 +39,11 @@ class SystemMemory : public MemorySource {
     return size_t{1} << 30;
 #endif
   }
-  std::string exhausted() const override { return "out of memory"; }
+  std::string out_of_memory_text() const override { return "out of memory"; }
 };
 
 size_t in_units(size_t bytes, size_t unit) {
-  return std::max(unit, (bytes + unit - 1) / unit * unit);
+  return std::max(unit, round_up(bytes, unit));
 }
 
 }  // namespace
@@ -107,7 +109,7 @@ size_t ArenaRecord::arena_bytes() const {
 }
 
 bool ArenaRecord::fit(size_t arena_bytes) const {
-  // Never touched: the arena keeps its books elsewhere.
+  // The address is never accessed: an Arena's bookkeeping lies outside its memory.
   Arena arena(std::bit_cast<std::byte*>(uintptr_t{1} << 40), arena_bytes, unit_);
   std::vector<void*> parts(sizes_.size());
   for (const auto& [number, bytes] : events_) {
@@ -137,11 +139,10 @@ CachingAllocator::~CachingAllocator() {
 }
 
 size_t CachingAllocator::rounded(size_t bytes) {
-  if (bytes > SIZE_MAX / 2) return bytes;  // never to be had; rounding could wrap around
-  const auto to_multiple = [bytes](size_t step) { return (bytes + step - 1) / step * step; };
-  if (bytes >= kLargeBlock) return to_multiple(kPage);
-  if (bytes <= kAlignment * 8) return std::max(kAlignment, to_multiple(kAlignment));
-  return to_multiple(std::bit_floor(bytes - 1) / 8);
+  if (bytes > SIZE_MAX / 2) return bytes;  // cannot be allocated; rounding could wrap around
+  if (bytes >= kLargeBlock) return round_up(bytes, kPage);
+  if (bytes <= kAlignment * 8) return std::max(kAlignment, round_up(bytes, kAlignment));
+  return round_up(bytes, std::bit_floor(bytes - 1) / 8);
 }
 
 size_t CachingAllocator::block_size(size_t bytes) const {
@@ -152,13 +153,14 @@ size_t CachingAllocator::block_size(size_t bytes) const {
 void* CachingAllocator::allocate(size_t bytes) {
   const size_t size = block_size(bytes);
   void* block = obtain(size, Arenas::kUsual);
-  if (block == nullptr && source_.takes_back()) release_caches_of(source_);
+  if (block == nullptr && source_.can_free()) release_caches_of(source_);
   if (block == nullptr) block = obtain(size, Arenas::kSmaller);
   if (block == nullptr) {
-    throw EnvironmentError(fmt::format("{}: {} bytes more are needed", source_.exhausted(), size),
-                           fmt::format("in use are {}", held_from(source_)),
-                           "a smaller batch or fewer ranks on this host",
-                           Remedy::kSmallerBatch);
+    throw EnvironmentError(
+        fmt::format("{}: {} bytes more are needed", source_.out_of_memory_text(), size),
+        fmt::format("in use are {}", usage_text(source_)),
+        "a smaller batch or fewer ranks on this host",
+        Remedy::kSmallerBatch);
   }
   return block;
 }
@@ -264,7 +266,7 @@ void CachingAllocator::release_caches_of(MemorySource& source) {
 }
 
 // "12.5 MiB of weights and 3.0 MiB of activations".
-std::string CachingAllocator::held_from(MemorySource& source) {
+std::string CachingAllocator::usage_text(MemorySource& source) {
   const std::lock_guard lock(source.users_mutex_);
   std::vector<std::string> parts;
   for (const CachingAllocator* user : source.users_) {

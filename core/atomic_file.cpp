@@ -39,9 +39,9 @@ fs::path folder_of(const fs::path& path) {
   fail(folder.path() / name, call, error);
 }
 
-// Calls make(temporary) with names for a file beside `name` until it makes something new there,
-// which it says by returning at least 0. A killed process may have left its file, and in a
-// container ids repeat.
+// Calls make(temporary) with one name for a file beside `name` after the other until it returns at
+// least 0: it made a new file. The first names may be taken, since a killed process may have left
+// its file, and process ids repeat in a container.
 template <class Make>
 std::pair<std::string, int> make_beside(const Folder& folder,
                                         const std::string& name,

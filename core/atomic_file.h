@@ -13,8 +13,9 @@
 
 namespace lockstep {
 
-// A new version of the file `name` of a folder: a temporary file beside it, removed unless it takes
-// the old one's place. Errors of each function: EnvironmentError with the system's reason.
+// Writes a new version of the file `name` of a folder: a temporary file beside it, which
+// take_place() renames and the destructor otherwise removes. Errors of each function:
+// EnvironmentError with the system's reason.
 class AtomicFile {
  public:
   // The folder must outlive this.
@@ -24,16 +25,16 @@ class AtomicFile {
   ~AtomicFile();
 
   void append(std::span<const std::byte> bytes);
-  // The appended bytes are on the disk when this returns.
+  // On return the appended bytes are on disk.
   void flush();
-  // Requires: flush(). A symbolic link of that name is replaced, not followed. Ends with the new
-  // name on the disk.
+  // Requires: flush(). A symbolic link of that name is replaced, not followed. On return the new
+  // name is on disk.
   void take_place();
 
  private:
   const Folder& folder_;
   const std::string name_;
-  std::string temporary_;  // empty: it took the place
+  std::string temporary_;  // name; empty after take_place()
   UniqueFd fd_;
 };
 
@@ -45,7 +46,7 @@ Folder folder_for(const std::filesystem::path& file);
 void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::span<const std::byte>> parts);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
-// Replaces the file `name` of an open folder likewise.
+// Replaces the file `name` of an open folder in the same way.
 void write_file_atomically(const Folder& folder,
                            const std::string& name,
                            std::span<const std::span<const std::byte>> parts);
@@ -54,7 +55,7 @@ void write_file_atomically(const Folder& folder, const std::string& name, std::s
 // Replaces `to` by a copy of the file `from`. Errors: EnvironmentError.
 void copy_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Replaces `name`, whatever file or link is there, by a symbolic link to `target`, which may be
+// Replaces the file or link `name`, if there is one, by a symbolic link to `target`, which may be
 // relative to the folder. Errors: EnvironmentError, also when `name` is a folder.
 void link_atomically(const Folder& folder,
                      const std::string& name,
@@ -68,12 +69,13 @@ class AppendedFile {
   explicit AppendedFile(const std::filesystem::path& path);
   AppendedFile(const Folder& folder, const std::string& name);
 
-  // The bytes are the system's when this returns. Requires: a file. Errors: EnvironmentError; then
-  // the file is as before.
+  // On return the bytes have been handed to the operating system. Requires: a file was opened.
+  // Errors: EnvironmentError; the file is then unchanged.
   void append(std::string_view bytes) const;
 
-  // All lines without their ends, also when it was removed. Read in blocks: memory does not grow
-  // with the file. The last line may have no end. Errors: EnvironmentError, and those of `take`.
+  // Calls `take` with each line, without its newline, even when the file was removed. Reads in
+  // blocks, so memory does not grow with the file. The last line may lack a newline. Errors:
+  // EnvironmentError, and those of `take`.
   void for_each_line(FunctionRef<void(const std::string& line)> take) const;
   bool is_removed() const;
 

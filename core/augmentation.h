@@ -20,27 +20,28 @@ enum class PadMode : uint8_t {
   kReflect  // the image, mirrored at the middle of its outermost pixels
 };
 
-// timm's RandAugment: `layers` changes to each photo, each with a probability. No layers: none.
+// timm's RandAugment: `layers` changes to each photo, each made with a probability. 0 layers: no
+// changes.
 struct RandAugment {
   int64_t layers = 0;
   double magnitude = 10;
-  double deviation = 0;  // of a normal number, whose mean is the magnitude
-  bool uniform = false;  // instead, between 0 and the magnitude
-  double most = 10;      // no change is stronger
+  double deviation = 0;  // strengths are normally distributed around the magnitude
+  bool uniform = false;  // instead uniformly, between 0 and the magnitude
+  double most = 10;      // upper limit of a change's strength
   double probability = 0.5;
   bool increasing = false;  // colors change more with more magnitude, in both directions
 };
 
-// None by default. An image's changes are a pure function of (seed, epoch, index in the data set);
-// rank, worker, batch and device do not matter.
+// By default images are not changed. An image's changes are a pure function of (seed, epoch, index
+// in the data set); rank, worker, batch and device do not matter.
 struct Augmentation {
   int64_t pad = 0;  // pixels around the image before a crop of its size is cut at random
   PadMode pad_mode = PadMode::kZero;
   Flip flip = Flip::kNone;    // left to right
-  bool resized_crop = false;  // of photos of any size: data/random_resized_crop.h
-  bool trivial = false;       // of these crops, one more: data/trivial_augment.h
-  bool bilinear = false;      // it looks between pixels, instead of at the nearest one
-  RandAugment rand = {};      // of them, likewise: data/rand_augment.h
+  bool resized_crop = false;  // for photos of any size: data/random_resized_crop.h
+  bool trivial = false;       // one more change to such a crop: data/trivial_augment.h
+  bool bilinear = false;      // that change interpolates, instead of taking the nearest pixel
+  RandAugment rand = {};      // several changes to such a crop: data/rand_augment.h
   uint64_t seed = 0;
 
   bool changes_images() const { return pad > 0 || flip != Flip::kNone || resized_crop; }
@@ -48,13 +49,13 @@ struct Augmentation {
 
 struct CropFlip {
   int64_t top = 0;   // of the crop in the padded image, 0..2 pad
-  int64_t left = 0;  // likewise
+  int64_t left = 0;  // same range
   bool flip = false;
 
   bool operator==(const CropFlip& other) const = default;
 };
 
-// The first random words of an image's changes. Requires: 0 <= epoch < 2^32.
+// The first random words that an image's changes are drawn from. Requires: 0 <= epoch < 2^32.
 [[gnu::always_inline]] constexpr PhiloxBlock augmentation_block(const Augmentation& augmentation,
                                                                 int64_t epoch,
                                                                 int64_t image) {
@@ -65,7 +66,7 @@ struct CropFlip {
                       0);
 }
 
-// Whether the image is flipped, as `word` of its block says. `block`: that of this epoch.
+// Tells whether the image is flipped, from word `word` of `block`, its block in this epoch.
 [[gnu::always_inline]] constexpr bool draw_flip(const Augmentation& augmentation,
                                                 int64_t epoch,
                                                 int64_t image,
@@ -88,8 +89,8 @@ struct CropFlip {
           .flip = draw_flip(augmentation, epoch, image, random, 2)};
 }
 
-// Which of a line's `size` pixels lies `i` pixels behind its first one; -1 for black. Requires: i
-// is less than `size` beyond the line where it is mirrored.
+// The index of the pixel shown at position i of a line of `size` pixels, where i may lie outside of
+// the line; -1 for black. Requires, for kReflect: -size < i < 2 * size - 1.
 template <class Int>
 [[gnu::always_inline]] constexpr Int pixel_at(PadMode mode, Int i, Int size) {
   if (i >= 0 && i < size) return i;
@@ -97,7 +98,8 @@ template <class Int>
   return i < 0 ? -i : 2 * (size - 1) - i;
 }
 
-// Images that are padded by so much show pixels of their own at their edges.
+// Tells whether the padding is in range: at most the image's shorter side, and less than that for
+// kReflect.
 [[gnu::always_inline]] constexpr bool pad_fits(const Augmentation& augmentation,
                                                int64_t height,
                                                int64_t width) {

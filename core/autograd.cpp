@@ -25,18 +25,18 @@ struct Var::State {
   std::shared_ptr<Node> node;  // null for leaves
 };
 
-// Apart from the identity: lives as long as somebody can ask for it.
+// Separate from State, so that the value is freed when no Var outside of the tape refers to it.
 struct Var::Value {
   Tensor tensor;  // undefined while forgotten
   RemakeFn remake;
   Tensor copy;
 };
 
-// One recorded op. Owns: its links to its inputs and whatever its function captured, until it has
-// run.
+// One recorded op. Owns the references to its inputs and what its backward function captured, until
+// that function has run.
 struct Node {
   std::string_view name;
-  uint64_t sequence = 0;  // creation order; an op is always younger than its inputs
+  uint64_t sequence = 0;  // creation order; an op is always newer than its inputs
   std::vector<Var> inputs;
   BackwardFn backward;
   std::shared_ptr<const Batch> batch;
@@ -246,7 +246,7 @@ void Var::backward(Tensor seed) {
       }
     }
   }
-  // Youngest first: an op is younger than its inputs, so each node has all its gradients when its
+  // Newest first: an op is newer than its inputs, so the gradient of each node is complete when its
   // turn comes.
   std::ranges::sort(nodes, std::greater{}, [](const auto& node) { return node->sequence; });
 
@@ -257,7 +257,7 @@ void Var::backward(Tensor seed) {
     Grads grads(*node);
     node->backward(*node->batch->stream, node->grad_out, grads);
     grads.deliver();
-    // Free what was saved for this node now: peak memory falls as the gradients rise.
+    // Free what was saved for this node now, since gradients are taking up more and more memory.
     node->grad_out = Tensor();
     node->backward = nullptr;
     for (Var& input : std::exchange(node->inputs, {})) {

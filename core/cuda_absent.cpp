@@ -1,4 +1,4 @@
-// What core/cuda gives, in a build without CUDA.
+// The functions of core/cuda in a build without CUDA.
 #include "core/allocator.h"
 #include "core/cuda/device.h"
 #include "core/cuda/graph.h"
@@ -106,7 +106,7 @@ Graph Graph::record(CUstream_st*, FunctionRef<void()>) {
 void Graph::launch(CUstream_st*) const {
   refuse();
 }
-bool records_here() {
+bool is_recording_here() {
   return false;
 }
 bool is_recording(CUstream_st*) {

@@ -7,8 +7,8 @@
 #pragma GCC visibility push(default)
 namespace lockstep {
 
-// kDry runs nothing: ops check their arguments and declare bytes and FLOPs in the stream's ledger,
-// tensors have shapes and no memory.
+// kDry computes nothing: ops check their arguments and declare bytes and FLOPs in the stream's
+// ledger, and tensors have shapes but no memory.
 // kCuda is the one GPU that this process has chosen (core/cuda/device.h).
 enum class Device : uint8_t { kCpu, kDry, kCuda };
 

@@ -1,4 +1,4 @@
-// XXH3-64 digests: do two places hold the same bytes?
+// XXH3-64 digests, to tell whether two places hold the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace lockstep {
 
 uint64_t digest(std::span<const std::byte> bytes);
 
-// The digest of bytes that come in pieces; how they are cut does not matter.
+// The digest of bytes that come in pieces. It does not depend on where they are cut.
 class Digest {
  public:
   Digest();
@@ -39,7 +39,7 @@ class Digest {
 // Digest over name, dtype, shape and row-major bytes of each tensor, in name order. Equal for equal
 // content in any order and layout. Errors: DeviceError off the CPU.
 uint64_t digest_of(const std::map<std::string, Tensor>& tensors);
-// Digest of tensors whose memory is row-major whatever their rank, as in core/safetensors.h.
+// Digest of tensors whose memory is row-major at any rank, as in core/safetensors.h.
 uint64_t digest_of_row_major(const std::map<std::string, Tensor>& tensors);
 // Digest over dtype, shape and row-major bytes of one tensor.
 uint64_t digest_of(const Tensor& tensor);

@@ -1,4 +1,4 @@
-// The system's words for an error number.
+// The operating system's message for an error number.
 #pragma once
 
 #include <cerrno>

@@ -13,10 +13,10 @@ namespace lockstep {
 // Process exit codes; scripts rely on them.
 enum class ExitCode : int {
   kDone = 0,
-  kInternal = 1,     // a broken invariant: a bug of ours
+  kInternal = 1,     // a broken invariant: a bug in Lockstep
   kUsage = 2,        // flags or configuration
   kData = 3,         // data set missing, damaged or inconsistent
-  kCheckpoint = 4,   // checkpoint or weight file refused
+  kCheckpoint = 4,   // checkpoint or weight file rejected
   kEnvironment = 5,  // I/O, memory, MPI or device setup
   kDiverged = 6,     // NaN, loss scale floor, replicas differ
   kStopped = 43,     // stopped on a signal, state saved
@@ -24,15 +24,15 @@ enum class ExitCode : int {
 };
 
 // A choice that would avoid an error and that a program leaves to its users. The library has no
-// flags: the program says how its users make the choice.
+// flags: the program supplies the text that tells its users how to make the choice.
 enum class Remedy : uint8_t {
   kNone,
   kCpu,            // compute on the CPU
   kCuda,           // compute on a GPU
   kSmallerBatch,   // fewer images or values at a time
-  kEnginesByRule,  // cuDNN's engines by rule, not by time
-  kPlanFile,       // another file of cuDNN's engines
-  kMpi,            // ranks that talk through MPI
+  kEnginesByRule,  // choose cuDNN's engines by a fixed rule, not by measured time
+  kPlanFile,       // another file with cuDNN's engine choices
+  kMpi,            // ranks that communicate through MPI
   kHostExchange,   // gradients that travel through the host
   kIpcExchange,    // gradients that travel over CUDA IPC, or through the host
   kAlgorithm,      // another algorithm that sums gradients
@@ -44,7 +44,7 @@ enum class Remedy : uint8_t {
 };
 inline constexpr Remedy kLastRemedy = Remedy::kDataset;
 
-// Base of everything the engine throws on purpose. `why` and `hint` may be empty.
+// Base of all exceptions that the engine throws. `why` and `hint` may be empty.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code,
@@ -95,11 +95,11 @@ class DeviceError : public InternalError {
   using InternalError::InternalError;
 };
 
-// Gives what a program's users write to choose a remedy: "or --device cpu". Empty where the program
-// does not leave that choice to them.
+// Returns what a program's users write to choose a remedy: "or --device cpu". Empty when the
+// program does not offer that choice.
 using RemedyText = std::string_view (*)(Remedy remedy);
 
-// How this process words remedies from now on; before, it does not. Call it before threads start.
+// Sets this process's texts for remedies; until then there are none. Call it before threads start.
 void set_remedy_text(RemedyText text);
 
 // Says what to try: the hint and the program's text for the remedy, either of which may be empty.

@@ -52,7 +52,7 @@ bool FlightRecorder::move_to(int fd) {
 
 void FlightRecorder::enter_part(std::string_view name, int64_t number, Clock::time_point now) {
   if (name == kStepSpan) step_.store(static_cast<int32_t>(number), std::memory_order_relaxed);
-  FlightEvent event = made({.number = number, .kind = FlightEvent::Kind::kPart}, name, now);
+  FlightEvent event = make_event({.number = number, .kind = FlightEvent::Kind::kPart}, name, now);
   add(event);
   if (parts_ < kFlightParts) store(record_->state.parts[parts_], event);
   ++parts_;
@@ -72,10 +72,10 @@ void FlightRecorder::enter_layer(std::string_view name,
                                  Clock::time_point now) {
   const bool is_known = !name.empty();
   FlightEvent event =
-      made({.kind = FlightEvent::Kind::kLayer,
-            .phase = is_known ? FlightEvent::Phase::kEntered : FlightEvent::Phase::kLeft},
-           is_known ? name : before,
-           now);
+      make_event({.kind = FlightEvent::Kind::kLayer,
+                  .phase = is_known ? FlightEvent::Phase::kEntered : FlightEvent::Phase::kLeft},
+                 is_known ? name : before,
+                 now);
   add(event);
   store(record_->state.layer, event);
 }
@@ -84,7 +84,7 @@ void FlightRecorder::enter_call(int64_t number, std::string_view name) {
   if (number == last_call_ && !open_calls_.empty()) return;
   const bool is_new = number != last_call_;
   FlightEvent event =
-      made({.number = number, .kind = FlightEvent::Kind::kCall}, name, Clock::now());
+      make_event({.number = number, .kind = FlightEvent::Kind::kCall}, name, Clock::now());
   last_call_ = number;
   if (is_new) add(event);
   store(record_->state.last_call, event);
@@ -106,14 +106,14 @@ void FlightRecorder::leave_call(int64_t number) {
 
 void FlightRecorder::begin_wait(int64_t number, std::string_view name) {
   store(record_->state.wait,
-        made({.number = number, .kind = FlightEvent::Kind::kCall}, name, Clock::now()));
+        make_event({.number = number, .kind = FlightEvent::Kind::kCall}, name, Clock::now()));
 }
 
 void FlightRecorder::enter_load(size_t lane,
                                 std::string_view name,
                                 int64_t number,
                                 Clock::time_point now) {
-  FlightEvent event = made(
+  FlightEvent event = make_event(
       {.number = number, .kind = FlightEvent::Kind::kLoad, .lane = static_cast<uint16_t>(lane)},
       name,
       now);
@@ -132,14 +132,15 @@ void FlightRecorder::leave_load(size_t lane, Clock::time_point now) {
 }
 
 void FlightRecorder::end(int code, std::string_view what) {
-  FlightEvent event = made({.number = code, .kind = FlightEvent::Kind::kEnd}, what, Clock::now());
+  FlightEvent event =
+      make_event({.number = code, .kind = FlightEvent::Kind::kEnd}, what, Clock::now());
   add(event);
   store(record_->state.end, event);
 }
 
-FlightEvent FlightRecorder::made(FlightEvent event,
-                                 std::string_view name,
-                                 Clock::time_point now) const {
+FlightEvent FlightRecorder::make_event(FlightEvent event,
+                                       std::string_view name,
+                                       Clock::time_point now) const {
   std::ranges::copy(name.substr(0, event.name.size()), event.name.begin());
   stamp(event, now);
   return event;
@@ -162,7 +163,7 @@ void FlightRecorder::add_end(FlightEvent event, Clock::time_point now) {
   add(event);
 }
 
-// The sequence is 0 while the rest is written: who reads meanwhile sees no event.
+// The sequence is 0 while the rest is written, so that a concurrent reader sees no event.
 void FlightRecorder::store(FlightEvent& slot, const FlightEvent& event) {
   const auto words = std::bit_cast<Words>(event);
   auto* const target = reinterpret_cast<uint64_t*>(&slot);

@@ -1,4 +1,4 @@
-// Records what a rank does, always, in memory that outlives its process.
+// Records what a rank does, in every run, in memory that outlives the process.
 #pragma once
 
 #include <array>
@@ -12,39 +12,40 @@
 
 namespace lockstep {
 
-// An event costs a clock and eight or sixteen release stores, no system call and no lock. Text is
-// copied. Once move_to() has been called, the memory has what the process did last, whatever ends
-// it. Thread safety: parts, layers and calls are for the rank's own thread, loads for one thread a
-// lane.
+// An event costs a clock reading and eight or sixteen release stores, without a system call or a
+// lock. Text is copied. After move_to() the memory shows what the process did last, however it
+// ended. Thread safety: parts, layers and calls are recorded by the rank's main thread, the loads
+// of a lane by one thread.
 class FlightRecorder {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `host`: the header's. Errors: std::bad_alloc.
+  // `host`: FlightHeader::host. Errors: std::bad_alloc.
   FlightRecorder(int rank, int ranks, uint64_t host);
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
   ~FlightRecorder();
 
-  // The memory becomes this file's, of sizeof(FlightRecord) bytes, with what was recorded so far.
-  // False, with errno set, where the system refuses; then nothing changes.
+  // Moves the memory into this file, of sizeof(FlightRecord) bytes, with what was recorded so far.
+  // Returns false, with errno set, when a system call fails; the recorder then goes on as before.
   bool move_to(int fd);
 
   const FlightRecord& record() const { return *record_; }
 
-  // Parts enclose each other; a "step" is one too.
+  // Parts nest; a "step" is one of them.
   void enter_part(std::string_view name, int64_t number, Clock::time_point now = Clock::now());
   void leave_part(Clock::time_point now = Clock::now());
 
-  // A layer computes from now on. Empty: nobody knows which; the one before it was `before`.
+  // The layer `name` begins to compute. If `name` is empty the layer is unknown, and `before` names
+  // the one before it.
   void enter_layer(std::string_view name, std::string_view before, Clock::time_point now);
-  // A pass is over.
+  // A forward or backward pass is over.
   void end_layers() { clear(record_->state.layer); }
 
-  // Calls are numbered alike on all ranks. One that is entered again is the same one.
+  // A call has the same number on all ranks. Entering a number again means the same call.
   void enter_call(int64_t number, std::string_view name);
   void leave_call(int64_t number);
-  // The rank waits for peers in a call that it has entered. Where the wait fails, its end is never
+  // The rank waits for peers in a call that it has entered. If the wait fails, its end is not
   // recorded.
   void begin_wait(int64_t number, std::string_view name);
   void end_wait() { clear(record_->state.wait); }
@@ -56,12 +57,12 @@ class FlightRecorder {
   void end(int code, std::string_view what);
 
  private:
-  // With name, time and step.
-  FlightEvent made(FlightEvent event, std::string_view name, Clock::time_point now) const;
+  // Returns the event with its name, time and step.
+  FlightEvent make_event(FlightEvent event, std::string_view name, Clock::time_point now) const;
   void stamp(FlightEvent& event, Clock::time_point now) const;
-  // Numbers it and puts it into the ring.
+  // Assigns the next number and stores the event in the ring.
   void add(FlightEvent& event);
-  // Puts the end of what this event entered there.
+  // Stores the end of what `event` entered in the ring.
   void add_end(FlightEvent event, Clock::time_point now);
   static void store(FlightEvent& slot, const FlightEvent& event);
   static void clear(FlightEvent& slot);
@@ -69,8 +70,8 @@ class FlightRecorder {
   FlightRecord* record_;
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<int32_t> step_ = 0;
-  size_t parts_ = 0;                            // that it is in
-  std::array<size_t, kFlightLoaders> loads_{};  // likewise, by thread
+  size_t parts_ = 0;                            // present depth of nested parts
+  std::array<size_t, kFlightLoaders> loads_{};  // the same for loads, by thread
   std::vector<FlightEvent> open_calls_;         // in the order of their numbers
   int64_t last_call_ = 0;
 };

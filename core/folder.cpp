@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr int kOpenFolder = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-bool is_one_file(const struct stat& a, const struct stat& b) {
+bool is_same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
@@ -62,14 +62,14 @@ bool Folder::is_removed() const {
 bool Folder::is_same(const Folder& other) const {
   struct stat here = {};
   struct stat there = {};
-  return fstat(fd(), &here) == 0 && fstat(other.fd(), &there) == 0 && is_one_file(here, there);
+  return fstat(fd(), &here) == 0 && fstat(other.fd(), &there) == 0 && is_same_file(here, there);
 }
 
 fs::path Folder::present_path() const {
   struct stat here = {};
   struct stat there = {};
   const bool in_place = fstat(fd(), &here) == 0 && stat(path_.c_str(), &there) == 0;
-  if (in_place && is_one_file(here, there)) return path_;
+  if (in_place && is_same_file(here, there)) return path_;
   std::error_code error;
   const fs::path now = fs::read_symlink(fmt::format("/proc/self/fd/{}", fd()), error);
   return error ? path_ : now;

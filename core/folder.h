@@ -1,4 +1,5 @@
-// An open folder. Files written by its descriptor stay in it, wherever its path leads meanwhile.
+// An open folder. Files written through its descriptor go into it, even when it was moved or its
+// path now leads elsewhere.
 #pragma once
 
 #include <filesystem>
@@ -12,27 +13,27 @@ namespace lockstep {
 
 class Folder {
  public:
-  // Errors: EnvironmentError with the system's reason, as of the functions below.
+  // Errors: EnvironmentError with the system's reason, here and below.
   explicit Folder(std::filesystem::path path);
-  // `fd` is open, of the folder at `path`.
+  // `fd` is an open descriptor of the folder at `path`.
   Folder(std::filesystem::path path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
-  // Another descriptor of it, for another owner.
+  // Returns another descriptor of the same folder.
   Folder duplicate() const;
-  // The folder `name` in this one, made where there is none.
+  // Opens the folder `name` in this one, and creates it if it is missing.
   Folder inner(const std::string& name) const;
 
-  const std::filesystem::path& path() const { return path_; }  // that it was opened by
+  const std::filesystem::path& path() const { return path_; }  // as it was opened
   int fd() const { return fd_.get(); }
 
   bool is_same(const Folder& other) const;
-  // True when no file can be made in it any more.
+  // True when the folder was deleted, so that no file can be created in it.
   bool is_removed() const;
-  // The path that leads to it now: not path() when it was moved.
+  // The present path of the folder, which differs from path() when it was moved.
   std::filesystem::path present_path() const;
 
   std::vector<std::string> names() const;
-  // False where there is still such a file: it cannot be removed.
+  // Returns false when the file exists and cannot be removed.
   bool remove(const std::string& name) const;
 
  private:

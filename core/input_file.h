@@ -1,4 +1,4 @@
-// A file that is read at given places.
+// A file that is read at given offsets.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ class InputFile {
   const std::string& name() const { return name_; }
   uint64_t size() const { return size_; }  // bytes, when it was opened
 
-  // Fills `out` from `offset` on. Errors: EnvironmentError, also where the file ends before.
+  // Fills `out` from `offset` on. Errors: EnvironmentError, also when the file ends too early.
   void read(uint64_t offset, std::span<std::byte> out) const;
-  // All of it. Errors: as read(), and those of require_memory().
+  // The whole file. Errors: as read(), and those of require_memory().
   std::string contents() const;
 
  private:
@@ -32,7 +32,7 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-// All of a regular file, bytes as they are; nothing where there is none that this user may read.
+// The bytes of a regular file; nothing when there is none that this user may read.
 std::optional<std::string> contents_of(const std::filesystem::path& path);
 
 }  // namespace lockstep

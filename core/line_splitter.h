@@ -11,8 +11,8 @@ namespace lockstep {
 // A line may begin in one block and end in a later one.
 class LineSplitter {
  public:
-  // Takes in the text's next block. `take` gets each line that ends in it, without its end. Errors:
-  // those of `take`, after which it takes no more.
+  // Adds the text's next block. Calls `take` with each line that ends in it, without its newline.
+  // Errors: those of `take`, after which the splitter must not be used.
   void add(std::string_view block, FunctionRef<void(const std::string& line)> take) {
     for (size_t end = block.find('\n'); end != block.npos; end = block.find('\n')) {
       line_ += block.substr(0, end);

@@ -1,5 +1,5 @@
-// How much memory there is, asked before it is taken: memory that a file claims is refused by name,
-// and libraries that crash without memory are not called.
+// Memory limits, checked before memory is allocated: a file that claims too much is rejected by
+// name, and libraries that crash without memory are not called.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ uint64_t max_memory();
 // machine has.
 std::string memory_text();
 
-// Errors: EnvironmentError where `what` takes more bytes than max_memory().
+// Errors: EnvironmentError when `bytes`, which `what` takes, exceed max_memory().
 void require_memory(uint64_t bytes, const std::string& what);
-// Errors: EnvironmentError where the process may not have so many bytes of address space more.
+// Errors: EnvironmentError when the process's limit leaves less than `bytes` of address space.
 void require_address_space(size_t bytes, const char* what);
 
 }  // namespace lockstep

@@ -21,9 +21,9 @@ class Mt19937 {
   // bit for bit as torch.Tensor.uniform_ does in f32.
   void uniform(std::span<float> out, float low, float high);
 
-  // Fills `out` with normal values as torch.Tensor.normal_ does in f32: 16-wide Box-Muller blocks
-  // from 16 elements on, pairs in double below. Bits differ from PyTorch's approximate log and
-  // cosine by at most 1.8e-6 * std.
+  // Fills `out` with normal values as torch.Tensor.normal_ does in f32: by Box-Muller, for 16 or
+  // more elements in blocks of 16, for fewer in pairs in double. Bits differ from PyTorch's
+  // approximate log and cosine by at most 1.8e-6 * std.
   void normal(std::span<float> out, float mean, float std);
 
   // A random permutation of 0..n-1, equal to torch.randperm(n). Requires: 0 <= n < 2^32 / 20.

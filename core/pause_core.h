@@ -3,7 +3,8 @@
 
 namespace lockstep {
 
-// Some tens of nanoseconds in which a core's other thread, or its power, has the better of a loop.
+// Pauses the loop for some tens of nanoseconds, which leaves the core to its other hardware thread
+// and saves power.
 inline void pause_core() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -60,13 +60,14 @@ struct PhiloxBlock {
                     seed);
 }
 
-// A random word as a number of [0, bound), uniform but for 2^-32 * bound. Requires: bound >= 1.
+// Maps a random word to [0, bound). Uniform except for a bias of at most 2^-32 * bound. Requires:
+// bound >= 1.
 [[gnu::always_inline]] constexpr uint32_t number_below(uint32_t bound, uint32_t word) {
   return static_cast<uint32_t>((uint64_t{word} * bound) >> 32);
 }
 
-// The numbers of one item (a sample, an element): next() walks through as many as are asked for.
-// Streams differ whenever seed, purpose, epoch or item differ. Requires: below 2^26 draws.
+// The random numbers of one item (a sample, an element), in turn. Streams differ whenever seed,
+// purpose, epoch or item differ. Requires: below 2^26 draws.
 class PhiloxStream {
  public:
   PhiloxStream(uint64_t seed, RandomPurpose purpose, uint32_t epoch, uint64_t item)

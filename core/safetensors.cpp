@@ -54,7 +54,7 @@ std::span<const std::byte> bytes_of(const Tensor& tensor) {
   return {tensor.bytes(), tensor.nbytes()};
 }
 
-// Larger elements first, so that each tensor is aligned to its own; by name among equals.
+// Tensors with larger elements first, so that each is aligned to its element size; then by name.
 std::vector<const std::pair<const std::string, Tensor>*> file_order(const Safetensors& content) {
   std::vector<const std::pair<const std::string, Tensor>*> order;
   order.reserve(content.tensors.size());

@@ -11,7 +11,7 @@
 #pragma GCC visibility push(default)
 namespace lockstep {
 
-// Tensors here are in the file's row-major order whatever their rank: pass rank 4 through
+// Tensors here are row-major at any rank, as in the file: pass tensors of rank 4 through
 // to_row_major() before writing and from_row_major() after reading.
 struct Safetensors {
   std::map<std::string, Tensor> tensors;        // by name
@@ -23,8 +23,8 @@ struct Safetensors {
 // bytes); EnvironmentError when the file cannot be read or is larger than memory.
 Safetensors read_safetensors(const std::filesystem::path& path);
 
-// Writes so that a crash leaves the old file or the new one, never a mixture: temporary file beside
-// it, fsync, rename, fsync of the folder. Errors: EnvironmentError.
+// Writes the file atomically: a crash leaves the old file or the new one. Writes a temporary file
+// beside it, then fsync, rename, and fsync of the folder. Errors: EnvironmentError.
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content);
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/round_up.h"
 #include "core/words.h"
 
 namespace lockstep {
@@ -40,8 +41,8 @@ struct RawEntry {
   std::optional<std::vector<uint64_t>> offsets;
 };
 
-// The bytes that a shape takes; nothing when a count overflows. Zero extents count as one here, so
-// that no product of some of the extents overflows either.
+// The bytes that a shape takes; nothing when their number overflows. In the overflow check zero
+// extents count as one, so that the product of any of the extents fits, too.
 std::optional<uint64_t> checked_bytes(const std::vector<uint64_t>& shape, Dtype dtype) {
   int64_t bound = static_cast<int64_t>(size_of(dtype));
   bool has_zero = false;
@@ -52,7 +53,8 @@ std::optional<uint64_t> checked_bytes(const std::vector<uint64_t>& shape, Dtype 
   return has_zero ? 0 : static_cast<uint64_t>(bound);
 }
 
-// Walks the JSON as it is parsed, so that duplicate keys are seen and nothing deep is ever built.
+// Reads the JSON as a stream of parser events, so that duplicate keys are detected and no deeply
+// nested document is ever built.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   SafetensorsHeader take() { return std::move(header_); }
@@ -300,7 +302,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
                   {"data_offsets", {entry.begin, entry.end}}};
   }
   std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  text.resize(round_up(text.size(), size_t{8}), ' ');
   return text;
 }
 

@@ -1,4 +1,4 @@
-// The JSON header of a .safetensors file: which tensors lie where.
+// The JSON header of a .safetensors file, which says where each tensor lies.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace lockstep {
 struct SafetensorsEntry {
   Dtype dtype = Dtype::kF32;
   Shape shape;
-  uint64_t begin = 0;  // bytes of the data section
+  uint64_t begin = 0;  // byte offsets in the data section
   uint64_t end = 0;
 };
 
@@ -26,7 +26,7 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Longer headers are refused.
+// Longer headers are rejected.
 constexpr uint64_t kMaxSafetensorsHeader = uint64_t{16} << 20;
 
 // [A-Za-z0-9_.\-/]{1,256} without "..", and not "__metadata__".
@@ -39,15 +39,15 @@ SafetensorsHeader parse_safetensors_header(std::string_view json,
                                            uint64_t data_bytes,
                                            const std::string& file);
 
-// The header of a file alone. Errors: those of read_safetensors().
+// Reads only the header of a file. Errors: those of read_safetensors().
 SafetensorsHeader read_safetensors_header(const std::filesystem::path& path);
-// As read_safetensors(path), with a call of check() before memory is taken for tensors: a file that
-// is not the wanted one is refused for what its header says. Errors: also check()'s.
+// As read_safetensors(path), but calls check() before it allocates memory for tensors, so that a
+// wrong file is rejected by its header. Errors: also those of check().
 Safetensors read_safetensors(const std::filesystem::path& path,
                              FunctionRef<void(const SafetensorsHeader&)> check);
 
-// The header as JSON, tensors by offset, padded with blanks to a multiple of 8 bytes. The same
-// header gives the same bytes; metadata that is not UTF-8 is mended with U+FFFD.
+// The header as JSON, tensors by offset, padded with blanks to a multiple of 8 bytes. Equal headers
+// give equal bytes. Invalid UTF-8 in metadata is replaced by U+FFFD.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
 // The error for a file that breaks the format's rules.

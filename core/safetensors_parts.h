@@ -1,4 +1,4 @@
-// Writing a .safetensors file where more is to be done with it than replace another.
+// Writes the content of a .safetensors file into an AtomicFile that the caller manages.
 #pragma once
 
 #include "core/atomic_file.h"
@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// Appends all of the content to an empty file. Errors: EnvironmentError.
+// Appends the whole content, header included, to an empty file. Errors: EnvironmentError.
 void append_safetensors(AtomicFile& file, const Safetensors& content);
 
 }  // namespace lockstep

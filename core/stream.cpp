@@ -3,14 +3,13 @@
 #include <functional>
 
 #include "core/allocator.h"
+#include "core/round_up.h"
 #include "core/thread_pool.h"
 
 namespace lockstep {
 namespace {
 
-size_t rounded_up(size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
+constexpr size_t kAlignment = 64;  // of workspaces, in bytes
 
 }  // namespace
 
@@ -31,8 +30,8 @@ void Stream::synchronize() {
 }
 
 Workspace Stream::workspace(size_t shared_bytes, size_t worker_bytes) {
-  const size_t shared = rounded_up(shared_bytes);
-  const size_t each = rounded_up(worker_bytes);
+  const size_t shared = round_up(shared_bytes, kAlignment);
+  const size_t each = round_up(worker_bytes, kAlignment);
   const size_t wanted = shared + each * static_cast<size_t>(threads());
   if (workspace_bytes_ < wanted) {
     workspace_.reset();  // give the old block back first

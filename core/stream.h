@@ -22,7 +22,7 @@ class ThreadPool;  // not exported
 #pragma GCC visibility push(default)
 namespace lockstep {
 
-// Anything worth keeping between calls with the same arguments: library primitives, descriptors.
+// Base of what ops keep between calls with the same arguments: library primitives, descriptors.
 struct Plan {
   Plan() = default;
   Plan(const Plan&) = delete;
@@ -44,9 +44,9 @@ struct PlanKey {
 struct LedgerEntry {
   std::string_view op;
   int64_t flops = 0;
-  int64_t bytes = 0;          // read and written once each, caches ignored
-  int64_t unfused_bytes = 0;  // were all that the op does ops of their own
-  PlanKey plan = {};          // of a library call that has one
+  int64_t bytes = 0;          // inputs read and results written, each once
+  int64_t unfused_bytes = 0;  // the same, if each part of a fused op were a separate op
+  PlanKey plan = {};          // for library calls that have a plan
 };
 
 // Scratch memory of one op call: a part that all workers share and a part for each.
@@ -58,12 +58,13 @@ struct Workspace {
   std::byte* of(int worker) const { return workers + static_cast<size_t>(worker) * worker_bytes; }
 };
 
-// Ops on one stream run one after the other; on CUDA they are queued and the caller goes on.
+// Ops on one stream run one after the other; on CUDA they are queued, and calls return before they
+// run.
 // Thread safety: one caller at a time; plan() and workspace() not inside fork().
 class Stream {
  public:
   // Requires: threads >= 1. `spin`: see ThreadPool. `priority` is CUDA's. Errors: EnvironmentError
-  // for kCuda in a build without CUDA, or where no device was chosen and none is there.
+  // for kCuda in a build without CUDA, or when no device was chosen and there is none.
   explicit Stream(Device device = Device::kCpu,
                   int threads = 1,
                   bool spin = false,
@@ -74,11 +75,12 @@ class Stream {
   int threads() const { return threads_; }
   CUstream_st* cuda() const { return cuda_.get(); }  // null off CUDA
 
-  // Waits until all that was queued is done. Errors: CudaError when some of it failed.
+  // Waits until all queued work is done. Errors: CudaError when some of it failed.
   void synchronize();
 
-  // Calls body(task, worker) for each task on the stream's threads and joins. Tasks are shards, or
-  // ranges of elements whose order of summation does not depend on the cut.
+  // Calls body(task, worker) for each task on the stream's threads and waits for all. Tasks are
+  // shards, or ranges of elements that are cut so that the order of sums does not depend on the
+  // number of threads.
   void fork(int64_t tasks, FunctionRef<void(int64_t task, int worker)> body);
 
   // The plan for `key`, made by `make` (returning std::unique_ptr<P>) at the first call. P is fixed
@@ -90,13 +92,13 @@ class Stream {
     return static_cast<P&>(*found->second);
   }
 
-  // Which of several ways ops take, for who runs them to settle: from now on is_chosen(way).
+  // Lets the caller choose between implementations of an op: from now on is_chosen(way) is true.
   void choose(const PlanKey& way) { chosen_.insert(way); }
   bool is_chosen(const PlanKey& way) const { return chosen_.contains(way); }
 
-  // Valid until the next call. 64-byte aligned; grows, never shrinks.
+  // Scratch memory, valid until the next call. 64-byte aligned; it grows and never shrinks.
   Workspace workspace(size_t shared_bytes, size_t worker_bytes);
-  // The memory that workspace() gives parts of now; recorded work keeps it.
+  // The memory behind workspace(); recorded work holds a reference to it.
   const std::shared_ptr<std::byte>& workspace_memory() const { return workspace_; }
 
   // The dry device's record of every op since the last clear.

@@ -9,6 +9,7 @@
 #include "core/allocator.h"
 #include "core/check.h"
 #include "core/cuda/memory.h"
+#include "core/round_up.h"
 
 namespace lockstep {
 namespace {
@@ -16,10 +17,10 @@ namespace {
 thread_local int64_t dry_bytes = 0;
 thread_local std::shared_ptr<ArenaRecord> dry_record;
 
-// No memory, and yet counted until the last copy ends.
+// A null pointer whose bytes are counted as in use until its last copy is destroyed.
 std::shared_ptr<std::byte> dry_block(size_t bytes) {
   constexpr size_t kUnit = cuda::MemoryPool::kUnit;
-  const size_t block = (CachingAllocator::rounded(bytes) + kUnit - 1) / kUnit * kUnit;
+  const size_t block = round_up(CachingAllocator::rounded(bytes), kUnit);
   const auto rounded = static_cast<int64_t>(block);
   dry_bytes += rounded;
   const size_t number = dry_record ? dry_record->allocate(bytes) : 0;

@@ -14,18 +14,17 @@
 #pragma GCC visibility push(default)
 namespace lockstep {
 
-// Copies share memory, as do views; memory is freed with the last of them. Constness is shallow
-// only in copying: a const Tensor& hands out const elements. Layout: core/shape.h. Thread safety:
-// as a shared_ptr.
+// Copies and views share memory, which is freed with the last of them. A const Tensor& gives access
+// to const elements; a copy of it does not. Layout: core/shape.h. Thread safety: as a shared_ptr.
 class Tensor {
  public:
   Tensor() noexcept = default;  // no memory, no elements
 
   // Uninitialized. Errors: EnvironmentError when memory runs out, or in a build without CUDA.
   static Tensor empty(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
-  // On CUDA it waits for all streams: not for a step, which has kernels/elementwise/fill.h.
+  // On CUDA it waits for all streams, so a training step uses kernels/elementwise/fill.h instead.
   static Tensor zeros(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
-  // Shares `bytes` of memory that `owner` keeps alive; `data` is 64-byte aligned.
+  // A tensor in memory that `data` owns. Requires: `data` is 64-byte aligned and large enough.
   static Tensor wrap(std::shared_ptr<std::byte> data,
                      const Shape& shape,
                      Dtype dtype,
@@ -60,10 +59,10 @@ class Tensor {
     return {data<T>(), static_cast<size_t>(numel())};
   }
 
-  // Returns this memory in another shape of as many elements. Between rank 4 and others the order
-  // of elements is the order in memory (channels last).
+  // A view of the same memory in another shape with as many elements. From rank 4 to another rank,
+  // or back, the elements keep their order in memory (channels last).
   Tensor view(const Shape& shape) const;
-  // Rows [first, first + count) of axis 0, the same memory.
+  // Rows [first, first + count) of axis 0, in the same memory.
   Tensor slice(int64_t first, int64_t count) const;
 
  private:
@@ -80,19 +79,19 @@ class Tensor {
   bool defined_ = false;
 };
 
-// Copies of `tensor` on the CPU in row-major order of its named extents: (N,C,H,W) as NCHW,
-// (K,C,R,S) as files keep it; and back. Other ranks are copied as they are. Errors: DeviceError off
-// the CPU.
+// Copies a tensor on the CPU from channels-last order to row-major order, and back: (N,C,H,W) is
+// then stored as NCHW, (K,C,R,S) as in files. Tensors of other ranks are copied unchanged. Errors:
+// DeviceError off the CPU.
 Tensor to_row_major(const Tensor& tensor);
 Tensor from_row_major(const Tensor& tensor);
 
-// Bytes that the calling thread's tensors on the dry device would take, each in a block of its own.
+// Bytes that the calling thread's tensors on the dry device would take, if each had its own block.
 int64_t dry_bytes_in_use();
 
 class ArenaRecord;
 
-// While it lives, it counts the tensors that the calling thread makes on the dry device, as
-// cuda::MemoryPool would place them. Requires: no other one lives on the thread.
+// While it lives, counts the tensors that the calling thread makes on the dry device, with the
+// sizes that they would have in a cuda::MemoryPool. Requires: the thread has no other DryRecord.
 class DryRecord {
  public:
   DryRecord();
@@ -102,7 +101,8 @@ class DryRecord {
 
   int64_t bytes_in_use() const;
   int64_t peak_bytes_in_use() const;
-  // A pool of so many bytes in one piece has room for each tensor beside those that live.
+  // Size of a pool, in one piece, in which each tensor finds room beside those that live at the
+  // time.
   int64_t pool_bytes() const;
 
  private:

@@ -15,12 +15,12 @@
 namespace lockstep {
 namespace {
 
-// Some tens of microseconds: longer than the serial part between forks. Where another process holds
-// a core, polling for longer only takes time from it.
+// Some tens of microseconds: longer than the serial part between forks. Polling for longer would
+// take time from other processes that need the core.
 constexpr int kSpins = 2000;
 
 // Returns once `value` differs from `old`.
-void wait_change(const std::atomic<uint32_t>& value, uint32_t old, int spins) {
+void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, int spins) {
   for (int i = 0; i < spins; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
     pause_core();
@@ -70,7 +70,7 @@ void ThreadPool::run(int64_t tasks, FunctionRef<void(int64_t, int)> body) {
   run_block(0);
   for (uint32_t left = pending_.load(std::memory_order_acquire); left != 0;
        left = pending_.load(std::memory_order_acquire)) {
-    wait_change(pending_, left, spins_);
+    wait_for_change(pending_, left, spins_);
   }
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -87,7 +87,7 @@ void ThreadPool::run_block(int worker) {
 
 void ThreadPool::work(int worker) {
   for (uint32_t seen = 0;;) {
-    wait_change(round_, seen, spins_);
+    wait_for_change(round_, seen, spins_);
     ++seen;
     if (stopping_) return;
     run_block(worker);

@@ -12,13 +12,14 @@
 
 namespace lockstep {
 
-// The caller is worker 0; size - 1 threads wait for it. Task i of n always runs on worker
-// floor(i * size / n)'s block, so a task meets the same core and caches in every fork.
+// The caller is worker 0; size - 1 threads wait for work. Of n tasks, worker w runs [floor(n w /
+// size), floor(n (w + 1) / size)), so a task runs on the same thread, with its caches, in every
+// fork.
 // Thread safety: run() from one thread at a time; it is not reentrant.
 class ThreadPool {
  public:
-  // Requires: size >= 1. `spin` lets idle workers poll for some microseconds before they sleep;
-  // right only where each worker has a core to itself.
+  // Requires: size >= 1. `spin` lets idle workers poll for some microseconds before they sleep,
+  // which is worth it only if each worker has a core to itself.
   ThreadPool(int size, bool spin);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

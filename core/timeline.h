@@ -14,35 +14,36 @@ namespace lockstep {
 
 class FlightRecorder;
 
-// Spans of one lane may enclose each other, and overlap in no other way.
+// Spans of one lane may nest, but must not overlap otherwise.
 struct TimelineLane {
   enum class Kind : uint8_t {
     kStep,    // the thread that trains
     kLoader,  // a thread that makes batches
-    kBucket,  // a bucket of gradients on its way
+    kBucket,  // the exchange of a bucket of gradients
     kDevice,  // what a GPU does
   };
   Kind kind = Kind::kStep;
-  int32_t index = 0;  // among those of its kind
+  int32_t index = 0;  // among the lanes of its kind
 
   auto operator<=>(const TimelineLane& other) const = default;
 };
 
-// Names of spans that readers of a timeline ask for.
+// Names of spans that code which reads a timeline looks for.
 inline constexpr const char* kStepSpan = "step";
 inline constexpr const char* kLoaderWaitSpan = "wait for images";
 inline constexpr const char* kForwardSpan = "forward";
 inline constexpr const char* kBackwardSpan = "backward";
-inline constexpr const char* kExchangeSpan = "exchange";  // it holds the step up
+inline constexpr const char* kExchangeSpan = "exchange";  // the step waits for it
 inline constexpr const char* kSumsSpan = "wait for sums";
 inline constexpr const char* kUpdateSpan = "optimizer";
 inline constexpr const char* kGraphSpan =
     "graph";  // forward to optimizer, given to a GPU in one call
 inline constexpr const char* kBucketSpan = "bucket";  // from its last gradient to its sum
 
-// Any thread may record, without a lock, into memory that is taken at the start: so recording costs
-// a step little, and a long one no more memory. Text is not copied: it outlives the timeline. A
-// flight recorder beside it hears of each span when it begins and when it ends, at all times.
+// Any thread may record without a lock, into memory that is allocated at construction, so recording
+// costs little time and no further memory. Text is not copied and must outlive the timeline. The
+// flight recorder, if any, is told of each span when it begins and when it ends, even while the
+// timeline is off.
 class Timeline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -51,12 +52,12 @@ class Timeline {
     TimelineLane lane = {};
     std::string_view name = {};
     std::string_view detail = {};
-    int64_t number = -1;  // of the step, the batch, the bucket; -1: none
+    int64_t number = -1;  // number of the step, batch or bucket; -1: none
     Clock::time_point begin = {};
     Clock::time_point end = {};
   };
 
-  // Takes memory for so many spans. The ones after them are lost. The recorder may be null.
+  // Allocates memory for `capacity` spans; later ones are lost. The recorder may be null.
   explicit Timeline(size_t capacity, FlightRecorder* recorder = nullptr)
       : recorder_(recorder),
         capacity_(capacity),
@@ -66,7 +67,7 @@ class Timeline {
   Timeline& operator=(const Timeline&) = delete;
   ~Timeline() = default;
 
-  // Spans are kept between the two.
+  // Spans are kept only between start() and stop().
   void start() { on_.store(true, std::memory_order_release); }
   void stop() { on_.store(false, std::memory_order_release); }
   bool is_on() const { return on_.load(std::memory_order_acquire); }
@@ -74,13 +75,13 @@ class Timeline {
   void record(const Span& span);
 
   FlightRecorder* recorder() const { return recorder_; }
-  // A span begins, or ends, for the recorder alone.
+  // Tell only the flight recorder that a span begins or ends.
   void enter(const Span& span);
   void leave(const Span& span);
 
-  // In the order of their begins; of two that begin together, the longer one first.
+  // In order of their begin; of two that begin together, the longer one comes first.
   std::vector<Span> spans() const;
-  // When the first lost span began. Nothing where all found room.
+  // The time when the first lost span began; nothing when none was lost.
   std::optional<Clock::time_point> first_lost() const;
 
  private:
@@ -98,9 +99,9 @@ class Timeline {
   std::atomic<int64_t> first_lost_ = kNone;  // in ticks of the clock
 };
 
-// A span that lasts as long as this lives. Null, or a timeline that is off and has no recorder:
-// nothing is recorded, and no clock is read. The recorder does not hear of a span that an exception
-// ends: it keeps what the rank failed in.
+// Records a span from its construction to its destruction. If `timeline` is null, or is off and has
+// no recorder, nothing is recorded and no clock is read. When an exception ends the span, the
+// flight recorder is not told, so that it shows where the rank failed.
 class TimelineSpan {
  public:
   TimelineSpan(Timeline* timeline,

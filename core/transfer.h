@@ -7,19 +7,19 @@
 #pragma GCC visibility push(default)
 namespace lockstep {
 
-// Queues a copy of `from` into `to`, tensors alike, each on the CPU or on the stream's device.
-// Ordinary CPU memory may be used again at once; pinned memory (core/cuda/memory.h) when the stream
-// has got there. Errors: ShapeError, DtypeError, DeviceError, CudaError.
+// Queues a copy of `from` into `to`, of the same shape and dtype, each on the CPU or on the
+// stream's device. Ordinary CPU memory may be used at once; pinned memory (core/cuda/memory.h) only
+// after the stream has done the copy. Errors: ShapeError, DtypeError, DeviceError, CudaError.
 void transfer(Stream& stream, const Tensor& from, Tensor& to);
 
-// Copies that are there on return. A tensor that is there already is returned as it is.
+// Return a copy, which is complete on return. A tensor that is already there is returned itself.
 Tensor to_device(Stream& stream, const Tensor& tensor);
 Tensor to_cpu(Stream& stream, const Tensor& tensor);
 
 // Copies without a stream, for rare use: they wait for all streams.
 Tensor to_device(Device device, const Tensor& tensor);
 Tensor to_cpu(const Tensor& tensor);
-// Copies `from` over `to`. Nothing on the dry device.
+// Copies `from` over `to`. Does nothing on the dry device.
 void overwrite(const Tensor& from, Tensor& to);
 
 }  // namespace lockstep

@@ -35,8 +35,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-// Reads from `offset` on until `bytes` are full or the file ends. Returns how many were read;
-// nothing, with errno set, where the system refuses.
+// Reads from `offset` until `bytes` is full or the file ends. Returns how many bytes were read;
+// nothing, with errno set, when the system call fails.
 inline std::optional<size_t> read_at(const UniqueFd& file,
                                      uint64_t offset,
                                      std::span<std::byte> bytes) {

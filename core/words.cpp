@@ -20,7 +20,7 @@ std::optional<T> parse_whole(std::string_view text) {
   return value;
 }
 
-// Lower case, without the signs that join words: names are typed in many ways.
+// Lower case, without - and _, since users type names in many ways.
 std::string plain(std::string_view word) {
   std::string letters;
   for (const char c : word) {
@@ -98,8 +98,8 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
 
 namespace {
 
-// The bytes of the UTF-8 character that begins `text`, 0 where none does. Overlong forms and
-// surrogates count: a terminal shows a sign for them.
+// The length of the UTF-8 character at the beginning of `text`, 0 if there is none. Overlong forms
+// and surrogates count as characters: a terminal shows a replacement sign for them.
 size_t character_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return 1;

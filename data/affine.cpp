@@ -9,16 +9,16 @@ namespace {
 
 constexpr int64_t kBytesAPixel = 3;
 
-// Pixels before and after a line's ends are those at the ends.
-int64_t held_within(int64_t i, int64_t size) {
+// Clamps an index to [0, size): pixels beyond the ends of a line equal those at the ends.
+int64_t clamp_index(int64_t i, int64_t size) {
   return std::clamp<int64_t>(i, 0, size - 1);
 }
 
-double on_curve(const double (&v)[2], double d) {
+double interpolate(const double (&v)[2], double d) {
   return v[0] + (v[1] - v[0]) * d;
 }
 
-double on_curve(const double (&v)[4], double d) {
+double interpolate(const double (&v)[4], double d) {
   const double p1 = v[1];
   const double p2 = -v[0] + v[2];
   const double p3 = 2 * (v[0] - v[1]) + v[2] - v[3];
@@ -26,8 +26,8 @@ double on_curve(const double (&v)[4], double d) {
   return p1 + d * (p2 + d * (p3 + d * p4));
 }
 
-// One color at a place among pixels, from the kCount * kCount around it. Below the last line Pillow
-// repeats what the line before it gave.
+// Interpolates one color at (x, y) from the kCount * kCount pixels around it. For a line outside of
+// the image Pillow repeats the value of the line before.
 template <int kCount>
 double sample(const uint8_t* color, const ImageSize& size, double x, double y) {
   const auto left = static_cast<int64_t>(std::floor(x));
@@ -40,18 +40,14 @@ double sample(const uint8_t* color, const ImageSize& size, double x, double y) {
       lines[j] = lines[j - 1];
       continue;
     }
-    const uint8_t* const line = color + held_within(row, size.height) * size.width * kBytesAPixel;
+    const uint8_t* const line = color + clamp_index(row, size.height) * size.width * kBytesAPixel;
     double values[kCount];
     for (int64_t i = 0; i < kCount; ++i) {
-      values[i] = line[held_within(left - kBefore + i, size.width) * kBytesAPixel];
+      values[i] = line[clamp_index(left - kBefore + i, size.width) * kBytesAPixel];
     }
-    lines[j] = on_curve(values, x - static_cast<double>(left));
+    lines[j] = interpolate(values, x - static_cast<double>(left));
   }
-  return on_curve(lines, y - static_cast<double>(top));
-}
-
-uint8_t byte_of(double value) {
-  return value <= 0 ? 0 : value >= 255 ? 255 : static_cast<uint8_t>(value);
+  return interpolate(lines, y - static_cast<double>(top));
 }
 
 template <int kCount>
@@ -71,7 +67,7 @@ void resample_by(const Affine& from,
       const bool inside = x >= 0 && x < static_cast<double>(size.width) && y >= 0 &&
                           y < static_cast<double>(size.height);
       for (int64_t c = 0; c < kBytesAPixel; ++c) {
-        *out++ = inside ? byte_of(sample<kCount>(original.data() + c, size, x - 0.5, y - 0.5))
+        *out++ = inside ? clip_to_byte(sample<kCount>(original.data() + c, size, x - 0.5, y - 0.5))
                         : fill[static_cast<size_t>(c)];
       }
     }

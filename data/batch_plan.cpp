@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/round_up.h"
 
 namespace lockstep::data {
 namespace {
@@ -100,12 +101,12 @@ int64_t chunk_count(const EvaluationPlan& plan) {
            plan.chunks_at_once,
            plan.rank,
            plan.ranks);
-  return (plan.dataset_size + plan.chunk_images - 1) / plan.chunk_images;
+  return ceil_div(plan.dataset_size, plan.chunk_images);
 }
 
 int64_t evaluation_batches(const EvaluationPlan& plan) {
   const int64_t mine = (chunk_count(plan) + plan.ranks - 1 - plan.rank) / plan.ranks;
-  return (mine + plan.chunks_at_once - 1) / plan.chunks_at_once;
+  return ceil_div(mine, plan.chunks_at_once);
 }
 
 int64_t chunk_of(const EvaluationPlan& plan, int64_t batch, int64_t k) {
@@ -139,7 +140,7 @@ BatchSequence training_sequence(const BatchPlan& plan, int64_t first_step, int64
   const int64_t group_batch =
       std::min(plan.global_batch / replicas_of(plan), samples_per_replica(sampler_of(plan, 0)));
   const int64_t per_group = plan.shards / plan.groups;
-  const int64_t largest_shard = (group_batch + per_group - 1) / per_group;
+  const int64_t largest_shard = ceil_div(group_batch, per_group);
   std::optional<EpochPlan> current;
   return {.count = (end_step - first_step) * plan.micro_steps,
           .max_images = local_shards * largest_shard,

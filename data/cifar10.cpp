@@ -66,7 +66,7 @@ class Cifar10::File {
 
   const fs::path& path() const { return path_; }
 
-  // Fills `out` from `offset` on as far as the file goes. Returns the number of bytes.
+  // Reads from `offset` until `out` is full or the file ends. Returns the number of bytes.
   size_t read(int64_t offset, std::span<uint8_t> out) const {
     const std::optional<size_t> count =
         read_at(descriptor_, static_cast<uint64_t>(offset), std::as_writable_bytes(out));
@@ -74,7 +74,7 @@ class Cifar10::File {
     return *count;
   }
 
-  // All there must be. Errors: DataError when the file has another size.
+  // Reads the whole file. Errors: DataError unless it has kFileBytes bytes.
   std::vector<uint8_t> read_all() const {
     std::vector<uint8_t> bytes(static_cast<size_t>(kFileBytes) + 1);
     const size_t found = read(0, bytes);

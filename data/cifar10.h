@@ -11,9 +11,9 @@
 namespace lockstep::data {
 
 // Color images of 32 x 32 with labels 0..9, from files of 10,000 records each: a label, then 1,024
-// bytes each of red, green and blue. Labels are held in memory, images are read from the open files
-// when they are needed: all ranks of a host share the system's cache of them, and a file that is
-// cut short meanwhile is an error, where a memory map would end the process.
+// bytes each of red, green and blue. Labels are held in memory. Images are read from the open files
+// when needed: all ranks of a host share the system's page cache, and truncating a file during a
+// run is an error, while with a memory map it would kill the process.
 class Cifar10 : public Dataset {
  public:
   static constexpr int64_t kFileBytes = 30730000;
@@ -41,15 +41,16 @@ class Cifar10 : public Dataset {
   std::string digest_;
 };
 
-// dir/cifar-10-batches-bin, or dir itself when it holds one of the set's files; an empty path when
-// there is neither.
+// Returns dir/cifar-10-batches-bin, or dir itself when it holds one of the set's files, or else an
+// empty path.
 std::filesystem::path find_cifar10_folder(const std::filesystem::path& dir);
-// The set as Python pickles, which are never read, in dir/cifar-10-batches-py or dir itself.
+// Tells whether dir/cifar-10-batches-py or dir itself holds the set as Python pickles, which are
+// never read.
 bool has_cifar10_pickles(const std::filesystem::path& dir);
 
-// data_batch_1.bin to data_batch_5.bin and test_batch.bin in find_cifar10_folder(dir).
-// Errors: DataError listing what was looked for and is missing, naming the archive to fetch where
-// only pickles are there; those of Cifar10.
+// Opens data_batch_1.bin to data_batch_5.bin and test_batch.bin in find_cifar10_folder(dir).
+// Errors: DataError that lists the files that are missing, or names the archive to fetch when there
+// are only pickles; those of Cifar10.
 DatasetPair open_cifar10(const std::filesystem::path& dir, Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data

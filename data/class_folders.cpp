@@ -75,9 +75,9 @@ struct Found {
   auto key() const { return std::pair(folder.string(), name); }
 };
 
-// A class folder and those below it, each once, however many links lead to it. Links to the split's
-// folder or one above it are not followed: they lead to the other classes, and back. A folder's
-// path is the one without links, where there is such a one.
+// Visits a class folder and the folders below it, each once, even if several links lead to it.
+// Links to the split's folder or one above it are not followed, since they lead to the other
+// classes. A folder that can be reached without links gets the path without links.
 class FolderWalk {
  public:
   FolderWalk(const fs::path& root, const fs::path& top) {
@@ -120,11 +120,11 @@ class FolderWalk {
   }
 
   std::vector<fs::path> folders_;
-  std::set<fs::path> links_;  // in order of their names: the same on every machine
+  std::set<fs::path> links_;  // sorted, so that the order is the same on every machine
   std::set<std::pair<dev_t, ino_t>> seen_;
 };
 
-// As torchvision orders them: folder by folder, each folder's files by name.
+// Images in torchvision's order: by folder, then by name.
 std::vector<Found> images_below(const fs::path& root,
                                 const fs::path& top,
                                 std::map<std::string, int64_t>& left) {

@@ -1,4 +1,4 @@
-// A folder for each class, image files in them: torchvision's ImageFolder.
+// Finds image files in one folder per class: the layout of torchvision's ImageFolder.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,15 @@ struct ImageFile {
 };
 
 struct ClassFolders {
-  std::vector<std::string> classes;     // names in order of their bytes; labels are places in it
+  std::vector<std::string> classes;     // names in byte order; a label is an index into it
   std::vector<ImageFile> files;         // by class, folder and name
-  std::map<std::string, int64_t> left;  // files of other kinds, by their extension
+  std::map<std::string, int64_t> left;  // number of ignored files, by extension
 };
 
-// Looks for .jpg, .jpeg and .png (in any case) in all folders below each class, through symbolic
-// links, in each folder once. Errors: DataError, naming what is wrong and what to do: `root` is no
-// folder, has no class or only one, a class without images, a folder that cannot be read.
+// Looks for .jpg, .jpeg and .png files (in any case) in all folders below each class folder.
+// Follows symbolic links, but enters each folder once. Errors: DataError, which says what to do,
+// when `root` is no folder or has fewer than two classes, when a class has no images, or when a
+// folder cannot be read.
 ClassFolders find_class_folders(const std::filesystem::path& root);
 
 }  // namespace lockstep::data

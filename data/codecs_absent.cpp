@@ -1,4 +1,4 @@
-// What data/codecs gives, in a build without libjpeg and libpng.
+// The functions of data/codecs in a build without libjpeg and libpng.
 #include "data/codecs/decode_image.h"
 
 namespace lockstep::data {

@@ -21,7 +21,7 @@ void crop_flip(const ImageShape& shape,
                std::span<uint8_t> to) {
   const auto& [channels, height, width] = shape;
   const int64_t row_bytes = width * channels;
-  // Columns [begin, end) of the crop lie on the image, `shift` to the right of the same columns.
+  // Columns [begin, end) of the crop show the image's columns [begin + shift, end + shift).
   const int64_t shift = change.left - augmentation.pad;
   const int64_t begin = std::clamp<int64_t>(-shift, 0, width);
   const int64_t end = std::clamp<int64_t>(width - shift, begin, width);

@@ -22,8 +22,8 @@ struct ImageShape {
   bool operator==(const ImageShape& other) const = default;
 };
 
-// Images 0..size()-1 of one shape, 8 bits a channel. Every call with the same index gives the same
-// bytes. Thread safety: all functions may be called from any thread.
+// Images 0..size()-1 of the same shape, with 8 bits per channel. Every call with the same index
+// gives the same bytes. Thread safety: all functions may be called from any thread.
 class Dataset {
  public:
   Dataset() = default;
@@ -34,7 +34,7 @@ class Dataset {
   virtual std::string name() const = 0;  // "mnist/train"
   virtual int64_t size() const = 0;      // at least 1
   virtual int64_t classes() const = 0;
-  virtual std::vector<std::string> class_names() const { return {}; }  // by label; none: unnamed
+  virtual std::vector<std::string> class_names() const { return {}; }  // by label; may be empty
   virtual ImageShape image_shape() const = 0;
   // The shape that training sees in this epoch: image_shape(), or a smaller one.
   virtual ImageShape training_shape(int64_t /*epoch*/) const { return image_shape(); }
@@ -42,22 +42,22 @@ class Dataset {
   // In [0, classes()). Requires: 0 <= i < size(), here and below.
   virtual int32_t label(int64_t i) const = 0;
   // Writes the pixels of image i in HWC order. Requires: pixels.size() == image_shape().numel().
-  // Errors: UnreadableImage, here and below, where images are files of their own.
+  // Errors: UnreadableImage, here and below, if each image is a file of its own.
   virtual void read(int64_t i, std::span<uint8_t> pixels) const = 0;
   // Writes image i % size() as training sees it in this epoch: cropped after padding and flipped,
-  // unless a data set overrides this. The changes are drawn by i, so that an image may be shown in
-  // several views. Requires: i >= 0, pixels.size() == training_shape(epoch).numel().
+  // unless a data set overrides this. The changes are drawn from i, so that i and i + size() are
+  // two views of the same image. Requires: i >= 0, pixels.size() == training_shape(epoch).numel().
   virtual void read_for_training(int64_t i,
                                  int64_t epoch,
                                  const Augmentation& augmentation,
                                  std::span<uint8_t> pixels) const;
 
-  // Hex of an XXH3-64 over all that read() and label() give, or over what they are made from: ranks
-  // and resumed runs compare it.
+  // XXH3-64 in hex over everything that read() and label() return, or over its sources. Ranks and
+  // resumed runs compare it.
   virtual std::string digest() const = 0;
 };
 
-// An evaluation needs no images to train on: they may be absent, or many.
+// The splits to open. An evaluation does not need training images, which may be absent or many.
 enum class Splits : uint8_t { kBoth, kTest };
 
 struct DatasetPair {
@@ -65,10 +65,11 @@ struct DatasetPair {
   std::shared_ptr<const Dataset> test;
 };
 
-// Writes the crop of `from`, padded on each side as `augmentation` says, then flipped.
+// Pads `from` on each side as `augmentation` says, and writes its crop to `to`, flipped if `change`
+// says so.
 // Shapes: from, to: HWC of `shape`, not overlapping. Requires: pad_fits(); offsets in 0..2 pad.
-// Source: torchvision.transforms.RandomCrop, RandomHorizontalFlip, as sets of results; the mirrored
-// padding of torch.nn.functional.pad.
+// Source: torchvision.transforms.RandomCrop and RandomHorizontalFlip, with the same possible
+// results but other random numbers; torch.nn.functional.pad for mirrored padding.
 void crop_flip(const ImageShape& shape,
                const Augmentation& augmentation,
                const CropFlip& change,

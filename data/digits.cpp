@@ -31,7 +31,7 @@ class Placement {
 
  private:
   static constexpr int32_t kOne = Rotation::kOne;
-  static constexpr int32_t kUnitScale = 60;  // of a glyph unit, in 1/256 pixel: 80 units are 19 px
+  static constexpr int32_t kUnitScale = 60;  // 1/256 pixels per glyph unit: 80 units are 19 pixels
   static constexpr int32_t kCenter = Sheet::kSize * kPenUnit / 2;
   static constexpr int32_t kMaxShift = 5 * kPenUnit / 2;
 
@@ -42,7 +42,7 @@ class Placement {
   PenPoint shift_;
 };
 
-void write_digit(PhiloxStream& random, int32_t digit, Sheet& sheet) {
+void draw_digit(PhiloxStream& random, int32_t digit, Sheet& sheet) {
   constexpr int32_t kHandJitter = 6;  // glyph units
   constexpr int32_t kThinnest = kPenUnit * 5 / 8;
   constexpr int32_t kThickest = kPenUnit * 7 / 4;
@@ -72,7 +72,7 @@ void write_digit(PhiloxStream& random, int32_t digit, Sheet& sheet) {
 }
 
 // Stray lines, fainter than the digit.
-void scribble(PhiloxStream& random, Sheet& sheet) {
+void draw_stray_lines(PhiloxStream& random, Sheet& sheet) {
   constexpr int32_t kReach = 5 * kPenUnit;
   constexpr auto kExtent = static_cast<uint32_t>(Sheet::kSize * kPenUnit);
   const uint32_t lines = random.below(4);
@@ -84,8 +84,8 @@ void scribble(PhiloxStream& random, Sheet& sheet) {
   }
 }
 
-// Adds to each pixel the sum of four bytes, which is nearly normal, around 0.
-void photograph(PhiloxStream& random, const Sheet& sheet, std::span<uint8_t> pixels) {
+// Adds noise around 0 to each pixel: the sum of four random bytes, which is nearly normal.
+void add_noise(PhiloxStream& random, const Sheet& sheet, std::span<uint8_t> pixels) {
   const auto grain = static_cast<int32_t>(random.below(73));  // of 256; 72 makes sigma 42
   for (size_t i = 0; i < pixels.size(); ++i) {
     const uint32_t draw = random.next();
@@ -98,9 +98,9 @@ void photograph(PhiloxStream& random, const Sheet& sheet, std::span<uint8_t> pix
 
 void draw(PhiloxStream& random, int32_t digit, std::span<uint8_t> pixels) {
   Sheet sheet;
-  write_digit(random, digit, sheet);
-  scribble(random, sheet);
-  photograph(random, sheet, pixels);
+  draw_digit(random, digit, sheet);
+  draw_stray_lines(random, sheet);
+  add_noise(random, sheet, pixels);
 }
 
 constexpr DrawnDataset::Recipe kRecipe = {.name = "digits",

@@ -15,21 +15,22 @@ struct SamplerOptions {
   uint64_t seed = 0;
   int64_t epoch = 0;
   bool shuffle = true;
-  bool drop_last = false;  // false: replicas that would come short repeat images from the start
-  // Places in a row that an image has in the order. Above 1 an epoch is as long as without, down to
-  // a multiple of 256 images of a larger data set, and drop_last says nothing.
+  bool drop_last = false;  // false: replicas that lack an image repeat images from the start
+  // How many times in a row each image occurs in the order. Above 1 an epoch has as many samples as
+  // without repeats; with 256 images or more their number is rounded down to a multiple of 256, and
+  // drop_last is ignored.
   int64_t repeats = 1;
 };
 
 // Images that each replica gets.
 int64_t samples_per_replica(const SamplerOptions& options);
 
-// The order images are dealt in: torch.randperm(size) of a generator seeded with seed + epoch,
-// or 0..size-1.
+// The order in which images are assigned: torch.randperm(size) of a generator seeded with seed +
+// epoch, or 0..size-1.
 std::vector<int64_t> epoch_order(const SamplerOptions& options);
 
-// View j of a replica: every replicas-th of the order, which starts again where it ends. View v is
-// image v % order.size(), repeated for the (v / order.size())-th time.
+// View j of a replica, which takes every replicas-th entry of the order, starting over at its end.
+// View v shows image v % order.size() for the (v / order.size())-th time, counted from 0.
 inline int64_t dealt_view(std::span<const int64_t> order,
                           const SamplerOptions& options,
                           int64_t replica,

@@ -32,7 +32,7 @@ constexpr int32_t center(int32_t pixel) {
   return pixel * kPenUnit + kPenUnit / 2;
 }
 
-constexpr int32_t kLines = 4;  // scan lines a row
+constexpr int32_t kLines = 4;  // scan lines per row of pixels
 constexpr int kLineStepBits = 6;
 constexpr int32_t kLineStep = 1 << kLineStepBits;
 constexpr int32_t kFirstLine = kLineStep / 2;
@@ -40,7 +40,7 @@ constexpr int kEdgeSlopeBits = 16;
 
 static_assert(kLines * kLineStep == kPenUnit && kLines * kPenUnit == Stencil::kOpen);
 
-// The first scan line at or below y, counted from the top of the sheet, kept on the sheet.
+// The first scan line at or below y, counted from the top and clamped to the stencil.
 int32_t line_from(int32_t y) {
   const int32_t line = (y - kFirstLine + kLineStep - 1) >> kLineStepBits;
   return std::clamp(line, 0, Stencil::kSize * kLines);
@@ -104,7 +104,8 @@ void Sheet::curve(std::span<const PenPoint> points, int32_t radius, int32_t stre
   }
 }
 
-// All that lies to the right of an edge is inside, or outside again, depending on its direction.
+// Everything to the right of an edge becomes inside, or outside again, depending on the edge's
+// direction.
 void Stencil::edge(PenPoint from, PenPoint to) {
   if (from.y == to.y) return;
   const int32_t sign = from.y < to.y ? 1 : -1;

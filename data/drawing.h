@@ -1,5 +1,5 @@
-// Drawing in integer arithmetic, equal on every machine: random integers and rotations, a round
-// pen, areas inside polygons.
+// Drawing in integer arithmetic, with the same result on every machine: random integers, rotations,
+// a round pen and polygons.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ inline int32_t between(PhiloxStream& random, int32_t low, int32_t high) {
 struct Rotation {
   static constexpr int32_t kOne = 1 << 14;
 
-  // By the angle whose half has the tangent t / kOne: cos = (1 - t^2) / (1 + t^2), sin = 2t / (1 +
-  // t^2). Requires: |t| <= kOne, a quarter turn.
+  // Rotation by an angle whose half has the tangent t / kOne: cos = (1 - t^2) / (1 + t^2), sin = 2t
+  // / (1 + t^2) with t in units of kOne. Requires: |t| <= kOne, so at most a quarter turn.
   static constexpr Rotation from_half_tangent(int64_t t) {
     constexpr int64_t kOne2 = int64_t{kOne} * kOne;
     return {.cosine = static_cast<int32_t>((kOne2 - t * t) * kOne / (kOne2 + t * t)),
@@ -49,12 +49,14 @@ class Sheet {
  public:
   static constexpr int32_t kSize = 28;
 
-  // A line of ink from `a` to `b`, round at both ends, its edge softened over one pixel; where
-  // lines meet the darker wins. Parts outside the sheet are cut off. Requires: coordinates within
-  // +-2^15, a line no longer than 2^13, radius in [kPenUnit / 2, 4 * kPenUnit], strength <= 255.
+  // Draws a line from `a` to `b` with round ends, whose edge is softened over one pixel; where
+  // lines cross, the darker value wins. Parts outside the sheet are cut off. Requires: coordinates
+  // within +-2^15, a line no longer than 2^13, radius in [kPenUnit / 2, 4 * kPenUnit], strength <=
+  // 255.
   void line(PenPoint a, PenPoint b, int32_t radius, int32_t strength);
 
-  // A smooth curve through `points` (Catmull-Rom, closed when the first equals the last), as lines.
+  // Draws a smooth curve through `points` as lines (Catmull-Rom; closed if the first point equals
+  // the last).
   // Requires: at least two points; otherwise as line().
   void curve(std::span<const PenPoint> points, int32_t radius, int32_t strength);
 
@@ -64,16 +66,16 @@ class Sheet {
   std::array<uint8_t, size_t{kSize} * kSize> ink_{};
 };
 
-// Areas inside polygons, pixel by pixel: a square stencil, closed at first, into which polygons are
-// cut. Thread safety: none.
+// Rasterizes polygons: a square stencil, initially closed, from which polygons are cut out. Thread
+// safety: none.
 class Stencil {
  public:
   static constexpr int32_t kSize = 32;
-  static constexpr int32_t kOpen = 1024;  // a pixel that lies inside altogether
+  static constexpr int32_t kOpen = 1024;  // value of a pixel that is inside entirely
 
-  // Cuts out the inside of a closed contour. One that runs the other way round inside it, be it
-  // clockwise or not, leaves a hole. Parts outside the sheet are cut off.
-  // Requires: coordinates within +-2^15; contours that run the same way round do not overlap.
+  // Cuts out the inside of a closed contour. A contour inside another one that runs in the opposite
+  // direction leaves a hole. Parts outside the stencil are cut off.
+  // Requires: coordinates within +-2^15; contours that run in the same direction do not overlap.
   void cut(std::span<const PenPoint> contour);
 
   // Calls visit(row, column, open) for each pixel that is not closed, open in 1..kOpen.
@@ -91,7 +93,8 @@ class Stencil {
  private:
   void edge(PenPoint from, PenPoint to);
 
-  // Open area of a pixel less that of the pixel to its left; signed by the direction of contours.
+  // Difference of a pixel's open area and that of the pixel to its left, with the sign of the
+  // contours' direction.
   std::array<std::array<int16_t, kSize + 1>, kSize> changes_{};
   int32_t first_row_ = kSize;
   int32_t end_row_ = 0;

@@ -15,8 +15,8 @@
 #pragma GCC visibility push(default)
 namespace lockstep::data {
 
-// Room for `images` of `image_bytes` each; the system hands out the memory page by page as images
-// arrive. Thread safety: all functions may be called from any thread, without locks.
+// A cache for `images` images of `image_bytes` each. The system allocates its memory page by page
+// as images are stored. Thread safety: all functions may be called from any thread, without locks.
 class ImageCache {
  public:
   ImageCache(int64_t images, int64_t image_bytes)
@@ -26,8 +26,8 @@ class ImageCache {
             std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(images) * image_bytes_)) {
   }
 
-  // Copies image i to `pixels`, or calls make(pixels) and keeps what it wrote. Threads that want
-  // the same new image at the same time each make it, so none waits.
+  // Copies image i to `pixels` if it is cached; else calls make(pixels) and caches the result.
+  // Threads that ask for the same new image at the same time all make it, so that none waits.
   template <class Make>
   void get(int64_t i, std::span<uint8_t> pixels, Make&& make) {
     std::atomic<State>& state = states_[static_cast<size_t>(i)];
@@ -52,8 +52,9 @@ class ImageCache {
   std::unique_ptr<uint8_t[]> pixels_;
 };
 
-// Ten classes. Image i is a pure function of split and i, by integer arithmetic and counter-based
-// random numbers only: the same bytes on every machine. Drawn at its first read and kept.
+// A data set of ten classes. Image i is a pure function of split and i, computed by integer
+// arithmetic and counter-based random numbers, so its bytes are the same on every machine. It is
+// drawn when first read, and cached.
 class DrawnDataset : public Dataset {
  public:
   enum class Split : uint8_t { kTrain, kTest };
@@ -69,7 +70,7 @@ class DrawnDataset : public Dataset {
     void (*draw)(PhiloxStream& random, int32_t label, std::span<uint8_t> pixels) = nullptr;
   };
 
-  // Borrows: the recipe.
+  // Requires: the recipe outlives this.
   DrawnDataset(const Recipe& recipe, Split split);
 
   std::string name() const override;
@@ -78,7 +79,7 @@ class DrawnDataset : public Dataset {
   ImageShape image_shape() const override { return recipe_.shape; }
   int32_t label(int64_t i) const override;
   void read(int64_t i, std::span<uint8_t> pixels) const override;
-  // Over all labels and some images: the recipe's version shows in both.
+  // Over all labels and some images, both of which change when the recipe changes.
   std::string digest() const override;
 
  private:
@@ -90,7 +91,8 @@ class DrawnDataset : public Dataset {
   mutable ImageCache cache_;
 };
 
-// Gray images of 28 x 28, a bright digit on black, 0 to 9; 60,000 for training, 10,000 to test.
+// Gray images of 28 x 28: a bright digit, 0 to 9, on black. 60,000 for training, 10,000 for
+// testing.
 class Digits : public DrawnDataset {
  public:
   explicit Digits(Split split);
@@ -98,9 +100,9 @@ class Digits : public DrawnDataset {
 
 DatasetPair open_digits(Splits splits = Splits::kBoth);
 
-// Color images of 32 x 32, one large shape before a background with clutter, in any position,
-// size, rotation and color; classes are those of shape_outline(); 20,000 for training, 4,000 to
-// test.
+// Color images of 32 x 32: one large shape on a background with clutter, at a random position,
+// size, rotation and color. Classes are those of shape_outline(). 20,000 for training, 4,000 for
+// testing.
 class Shapes : public DrawnDataset {
  public:
   explicit Shapes(Split split);

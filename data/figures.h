@@ -1,4 +1,5 @@
-// Figures to draw: the ten digits as pen strokes through a few points, the outlines of ten shapes.
+// Figures that the built-in data sets draw: the ten digits as pen strokes through a few points, and
+// the outlines of ten shapes.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +8,15 @@
 
 namespace lockstep::data {
 
-// A place in a digit: x to the right in [-24, 24], y downwards in [-40, 40].
+// A point of a digit: x to the right in [-24, 24], y downward in [-40, 40].
 struct GlyphPoint {
   int8_t x;
   int8_t y;
 };
 
-// Strokes are lists of point numbers, one after the other, each ended by kPenUp; a smooth curve
-// goes through the points of a stroke, closed where the first is also the last. A corner is where
-// one stroke ends and the next begins.
+// Strokes are lists of point indices, one after the other, each ended by kPenUp. A smooth curve
+// goes through the points of a stroke; it is closed if the first point is also the last. A corner
+// is made by ending one stroke and beginning the next there.
 inline constexpr int8_t kPenUp = -1;
 inline constexpr size_t kMaxGlyphSize = 16;  // points of a glyph, or of a stroke
 struct Glyph {
@@ -26,13 +27,13 @@ struct Glyph {
 // The ways in which people write `digit`. Requires: 0 <= digit <= 9.
 std::span<const Glyph> digit_glyphs(int32_t digit);
 
-// A place in a shape: x to the right, y downwards, both in [-64, 64].
+// A point of a shape: x to the right, y downward, both in [-64, 64].
 struct ShapePoint {
   int8_t x;
   int8_t y;
 };
 
-// A closed polygon; holes run anticlockwise as seen, all others clockwise.
+// A closed polygon. On the screen holes run counterclockwise, all others clockwise.
 using Contour = std::span<const ShapePoint>;
 inline constexpr size_t kMaxContourSize = 32;
 

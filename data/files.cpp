@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder above `path` that cannot be entered: all above that one can.
-fs::path closed_above(fs::path path) {
+// The topmost folder above `path` that cannot be entered.
+fs::path inaccessible_parent(fs::path path) {
   std::error_code ignored;
   do {
     path = path.parent_path();
@@ -33,7 +33,7 @@ fs::file_type type_of(const fs::path& path) {
   const fs::file_type type = fs::status(path, error).type();
   if (error == std::errc::permission_denied) {
     throw DataError(
-        fmt::format("the folder {} cannot be read", printable(closed_above(path).string())),
+        fmt::format("the folder {} cannot be read", printable(inaccessible_parent(path).string())),
         error.message(),
         "check that you may read and enter it");
   }
@@ -74,7 +74,7 @@ FileStamp stamp_of(const std::string& path) {
 }
 
 FileStamp read_file(const std::string& path, std::vector<std::byte>& bytes) {
-  // A pipe of that name would be waited for.
+  // Without O_NONBLOCK, open() would wait on a pipe of that name.
   const UniqueFd opened(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!opened.valid()) refuse_photo("opened");
   struct stat file{};

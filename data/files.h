@@ -1,5 +1,5 @@
-// Files of data sets: whether they are there, and those that may be missing, of another kind, or
-// changed by the time they are read.
+// Checks for files of data sets, and reads files that may be missing, of another kind, or changed
+// since they were found.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace lockstep::data {
 bool is_file(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
 
-// Throws the DataError of a system call that could not `act` on a file: "open". Requires: errno is
-// its own.
+// Throws a DataError for a system call that failed to `act` on a file, such as "open". Requires:
+// errno is that of the call.
 [[noreturn]] void refuse_by_errno(std::string_view act, const std::filesystem::path& path);
 
-// Identity of a file's content; it changes when another file takes a photo's place.
+// Identifies a version of a file; it changes when the photo is replaced by another file.
 struct FileStamp {
   int64_t bytes = 0;
   int64_t modified_ns = 0;
@@ -29,7 +29,7 @@ struct FileStamp {
   bool operator==(const FileStamp& other) const = default;
 };
 
-// Both: Errors: UnreadableImage when there is no such file, or no plain one.
+// Errors of both: UnreadableImage when there is no such file, or it is not a regular file.
 FileStamp stamp_of(const std::string& path);
 // Errors: also UnreadableImage when it cannot be read or has more than kMaxPhotoBytes.
 FileStamp read_file(const std::string& path, std::vector<std::byte>& bytes);

@@ -34,7 +34,7 @@ constexpr int64_t kMaxSide = 16384;  // so the product of all extents stays belo
   throw DataError(what, why, "fetch the file again", Remedy::kDigits);
 }
 
-// Bytes of a file, inflated when it is gzipped.
+// The bytes of a file, decompressed if it is gzipped.
 class ByteSource {
  public:
   explicit ByteSource(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rbe")) {
@@ -42,10 +42,10 @@ class ByteSource {
     gzbuffer(file_.get(), 1U << 17);
   }
 
-  // Whether the bytes are those of the file. Known once something was read.
+  // True when the file is not compressed. Valid after the first read.
   bool is_plain() const { return gzdirect(file_.get()) == 1; }
 
-  // Fills `out` as far as the file goes. Returns the number of bytes.
+  // Reads until `out` is full or the file ends. Returns the number of bytes.
   size_t read(std::span<uint8_t> out) {
     const int count = gzread(file_.get(), out.data(), static_cast<unsigned>(out.size()));
     int status = Z_OK;
@@ -110,12 +110,12 @@ std::vector<int64_t> read_header(ByteSource& source, const fs::path& path, int r
              fmt::format("it goes on after the {} bytes of its header and data", expected));
 }
 
-// Before memory is taken: whether the file can hold so many bytes.
+// Checks, before memory is allocated, that the file can hold the bytes that its header claims.
 void check_claim(const ByteSource& source, const fs::path& path, int64_t claimed) {
-  constexpr int64_t kMaxInflation = 1032;  // times, that deflate can shrink
+  constexpr int64_t kMaxInflation = 1032;  // deflate's greatest compression ratio
   std::error_code unknown;
   const uintmax_t size = fs::file_size(path, unknown);
-  if (unknown) return;  // what is read tells
+  if (unknown) return;  // reading will tell
   const auto bytes = static_cast<int64_t>(size);
   if (source.is_plain()) {
     if (bytes < claimed) throw_truncated(path, bytes, claimed);
@@ -130,7 +130,8 @@ void check_claim(const ByteSource& source, const fs::path& path, int64_t claimed
 
 // Reads unsigned bytes in `rank` dimensions. Errors: DataError, as IdxDataset says.
 IdxFile read_idx(const fs::path& path, int rank) {
-  constexpr int64_t kChunk = 1 << 20;  // memory grows with bytes found, not with bytes promised
+  constexpr int64_t kChunk =
+      1 << 20;  // memory grows with the bytes found, not with the header's claim
   ByteSource source(path);
   IdxFile file{.extents = read_header(source, path, rank), .bytes = {}};
   int64_t payload = 1;
@@ -182,7 +183,7 @@ std::array<fs::path, 3> folders_of(const fs::path& dir, const std::string& name)
                   Remedy::kDigits);
 }
 
-// Those of the splits alone; the others' paths are empty.
+// The files of `splits`; the paths of other files are empty.
 std::array<fs::path, 4> find_files(const fs::path& dir, const std::string& name, Splits splits) {
   const fs::path folder = find_idx_folder(dir, name);
   if (folder.empty()) throw_nothing_found(dir, name);

@@ -13,9 +13,9 @@ namespace lockstep::data {
 // Gray images with labels 0..9, held in memory.
 class IdxDataset : public Dataset {
  public:
-  // Reads one images file (magic 0x00000803) and one labels file (0x00000801). Memory stays in
-  // proportion to what the files really hold, whatever their headers claim; what no file of its
-  // size can hold is refused before. Errors: EnvironmentError for more than the memory there is.
+  // Reads one images file (magic 0x00000803) and one labels file (0x00000801). Memory grows with
+  // the files' real content, whatever their headers claim; a claim that a file of that size cannot
+  // hold is rejected before. Errors: EnvironmentError when the data exceed memory.
   // Errors: DataError naming file, numbers found and numbers expected: unreadable, wrong magic, no
   // images, dimensions beyond 2^31 x 16384 x 16384, shorter or longer than the header says, damaged
   // gzip data, counts that differ, a label above 9.
@@ -38,14 +38,14 @@ class IdxDataset : public Dataset {
   std::vector<uint8_t> pixels_;
 };
 
-// The first of dir/FOLDER/raw, dir/raw, dir that holds a file of the set; FOLDER is torchvision's
-// MNIST or FashionMNIST. An empty path when there is none.
+// Returns the first of dir/FOLDER/raw, dir/raw and dir that holds a file of the set, where FOLDER
+// is torchvision's MNIST or FashionMNIST; an empty path when none does.
 // Requires: name is "mnist" or "fashion-mnist", here and below.
 std::filesystem::path find_idx_folder(const std::filesystem::path& dir, const std::string& name);
 
-// {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in find_idx_folder(dir, name).
-// Errors: DataError listing what was looked for and is missing; those of IdxDataset; train and test
-// images of different sizes.
+// Opens {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in find_idx_folder(dir, name).
+// Errors: DataError that lists missing files, or for train and test images of different sizes;
+// those of IdxDataset.
 DatasetPair open_idx_pair(const std::filesystem::path& dir,
                           const std::string& name,
                           Splits splits = Splits::kBoth);

@@ -195,14 +195,14 @@ void ImageFolder::read_for_training(int64_t i,
   ImageRandom random(augmentation.seed, RandomPurpose::kAugment, epoch, i);
   const PhiloxBlock block = augmentation_block(augmentation, epoch, i);
   const bool flip = draw_flip(augmentation, epoch, i, block, 0);
-  random.below(2);  // the flip's word, which the crop does not see
+  random.below(2);  // skips the word that the flip is drawn from
   const Interpolation by = options_.crops_by
                                ? *options_.crops_by
                                : draw_interpolation(ImageRandom(
                                      augmentation.seed, RandomPurpose::kInterpolation, epoch, i));
   const auto choose = [&](const ImageSize& size) {
-    ImageRandom of_crop = random;
-    return Resample{.box = draw_resized_crop(size, of_crop),
+    ImageRandom crop_random = random;
+    return Resample{.box = draw_resized_crop(size, crop_random),
                     .size = {crop, crop},
                     .window = {.height = crop, .width = crop},
                     .by = by};
@@ -212,15 +212,15 @@ void ImageFolder::read_for_training(int64_t i,
   const ImageSize changed = {crop, crop};
   const LoadSpan span("augment");
   if (augmentation.trivial) {
-    ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
-    TrivialChange drawn = draw_trivial_change(of_change);
+    ImageRandom change_random(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
+    TrivialChange drawn = draw_trivial_change(change_random);
     drawn.bilinear = augmentation.bilinear;
     change(drawn, changed, pixels);
   }
-  ImageRandom of_layers(augmentation.seed, RandomPurpose::kRandAugment, epoch, i);
+  ImageRandom layer_random(augmentation.seed, RandomPurpose::kRandAugment, epoch, i);
   for (int64_t layer = 0; layer < augmentation.rand.layers; ++layer) {
     RandChange drawn;
-    if (draw_rand_change(augmentation.rand, of_layers, drawn)) change(drawn, changed, pixels);
+    if (draw_rand_change(augmentation.rand, layer_random, drawn)) change(drawn, changed, pixels);
   }
 }
 

@@ -20,20 +20,20 @@ namespace lockstep::data {
 
 // Options of one split.
 struct SplitOptions {
-  int64_t crop = 224;  // side; of training the largest
-  CropRamp ramp = {};  // of training
+  int64_t crop = 224;  // side of the crop; in training, of the largest
+  CropRamp ramp = {};  // for training
   int64_t resize = 256;
   Interpolation by = Interpolation::kBilinear;
-  std::optional<Interpolation> crops_by = Interpolation::kBilinear;  // none: drawn
+  std::optional<Interpolation> crops_by = Interpolation::kBilinear;  // none: drawn at random
   bool shrink = false;
-  std::shared_ptr<std::atomic<int64_t>> cache_room{};  // bytes; null: no cache
+  std::shared_ptr<std::atomic<int64_t>> cache_room{};  // remaining bytes; null: no cache
   std::chrono::milliseconds slow_disk{0};
   std::chrono::milliseconds slow_decode{0};
 };
 
-// One split. Images are squares: read() gives the center of the image resized on its short side;
-// for training a random part is resized, and flipped. Source: torchvision's ImageFolder, Resize,
-// CenterCrop, RandomResizedCrop, RandomHorizontalFlip.
+// One split. All images become squares: read() resizes the image by its short side and takes the
+// center; in training a random part is resized and perhaps flipped. Source: torchvision's
+// ImageFolder, Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip.
 class ImageFolder : public Dataset {
  public:
   // Requires: 1 <= crop <= resize. Errors: those of find_class_folders(), require_codecs().
@@ -48,13 +48,13 @@ class ImageFolder : public Dataset {
     return square(options_.ramp.side(epoch, options_.crop));
   }
   int32_t label(int64_t i) const override { return file(i).label; }
-  // Both: Errors: UnreadableImage naming the file, also of one whose size has changed.
+  // Errors of both: UnreadableImage naming the file, also when its size has changed.
   void read(int64_t i, std::span<uint8_t> pixels) const override;
   void read_for_training(int64_t i,
                          int64_t epoch,
                          const Augmentation& augmentation,
                          std::span<uint8_t> pixels) const override;
-  std::string digest() const override;  // of names and sizes, and what is made of them
+  std::string digest() const override;  // of file names, file sizes and options
 
   const ClassFolders& folders() const { return folders_; }
 
@@ -62,7 +62,7 @@ class ImageFolder : public Dataset {
   const ImageFile& file(int64_t i) const { return folders_.files[static_cast<size_t>(i)]; }
   static ImageShape square(int64_t side) { return {.channels = 3, .height = side, .width = side}; }
   Resample center_of(const ImageSize& image, int64_t crop) const;
-  // choose(size of the image) returns the Resample that is wanted.
+  // choose(size of the image) returns the Resample to make.
   template <class Choose>
   void read(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
   template <class Choose>
@@ -80,7 +80,7 @@ class ImageFolder : public Dataset {
   std::unique_ptr<PhotoCache> cache_;
 };
 
-// `dir`/train and `dir`/val. Errors: also DataError for classes that differ.
+// Opens `dir`/train and `dir`/val. Errors: also DataError when their classes differ.
 DatasetPair open_image_folders(const std::filesystem::path& dir,
                                const PhotoOptions& photos = {},
                                Splits splits = Splits::kBoth);

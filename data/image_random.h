@@ -7,7 +7,7 @@
 
 namespace lockstep::data {
 
-// As many numbers as are wanted: ten attempts at a crop may use all of theirs.
+// A stream without a fixed number of draws, since a crop may take up to ten attempts.
 class ImageRandom {
  public:
   ImageRandom(uint64_t seed, RandomPurpose purpose, int64_t epoch, int64_t image)

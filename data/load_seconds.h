@@ -1,4 +1,4 @@
-// Measures where the time of making training images goes.
+// Measures how the time of making training images is spent.
 #pragma once
 
 #include <chrono>
@@ -7,9 +7,9 @@
 namespace lockstep::data {
 
 struct LoadSeconds {
-  double disk = 0;     // files into memory
-  double decode = 0;   // into pixels
-  double augment = 0;  // all the rest: resizing, cropping, copying
+  double disk = 0;     // reading files
+  double decode = 0;   // decoding to pixels
+  double augment = 0;  // everything else: resizing, cropping, copying
 
   LoadSeconds& operator+=(const LoadSeconds& other) {
     disk += other.disk;
@@ -24,13 +24,13 @@ struct LoadSeconds {
   }
 };
 
-// Time that this thread's images took so far. Data sets that read files add to it.
+// Total time of this thread's images so far. Data sets that read files add to it.
 inline LoadSeconds& load_seconds() {
   thread_local LoadSeconds seconds;
   return seconds;
 }
 
-// Adds its own lifetime to one of them.
+// Adds its lifetime to `seconds`, one of LoadSeconds' members.
 class LoadClock {
  public:
   explicit LoadClock(double& seconds) : seconds_(seconds) {}

@@ -5,7 +5,7 @@
 
 namespace lockstep::data {
 
-// Where this thread's work is recorded: set by a loader that has a timeline.
+// Where this thread's work is recorded. A loader that has a timeline sets it.
 struct LoadRecord {
   Timeline* timeline = nullptr;
   TimelineLane lane = {};
@@ -16,7 +16,7 @@ inline LoadRecord& load_record() {
   return record;
 }
 
-// A part of the work, as long as it lives.
+// Records a part of the work, from its construction to its destruction.
 class LoadSpan : public TimelineSpan {
  public:
   explicit LoadSpan(const char* name, int64_t number = -1)

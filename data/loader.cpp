@@ -15,20 +15,20 @@
 namespace lockstep::data {
 namespace {
 
-constexpr int64_t kBatchesInUse = 2;  // the caller's: one in the step, one just taken
+constexpr int64_t kBatchesInUse = 2;  // by the caller: one in the step, one just taken
 
 Shape shape_of(const ImageShape& image, int64_t images) {
   return {images, image.channels, image.height, image.width};
 }
 
-// Puts blocks of the largest batch's size into the caching allocator.
+// Fills the caching allocator with blocks of the largest batch's size.
 void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches) {
-  std::vector<Tensor> held;
+  std::vector<Tensor> reserved;
   for (int64_t i = 0; i < batches; ++i) {
-    held.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
-    held.push_back(Tensor::empty({max_images}, Dtype::kI32));
+    reserved.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
+    reserved.push_back(Tensor::empty({max_images}, Dtype::kI32));
     for (int indices_and_numbers = 0; indices_and_numbers < 2; ++indices_and_numbers) {
-      held.push_back(Tensor::empty({max_images}, Dtype::kI64));
+      reserved.push_back(Tensor::empty({max_images}, Dtype::kI64));
     }
   }
 }
@@ -164,7 +164,8 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   const ImageShape image = dataset_->training_shape(plan.epoch);
   const auto images = static_cast<int64_t>(plan.images.size());
   const int64_t most_bytes = plans_.batches.max_images * dataset_->image_shape().numel();
-  // Blocks of one size, cut to measure: whichever batch comes next finds one in the allocator.
+  // All batches allocate blocks of the same size, of which they use a part, so that each finds one
+  // in the allocator.
   LoadedBatch batch{
       .number = number,
       .images = Tensor::empty({most_bytes}, Dtype::kU8)
@@ -192,7 +193,7 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   return batch;
 }
 
-// Returns the view that was read: another image's where this one cannot be read.
+// Returns the view that was read, which is another image's if this one cannot be read.
 int64_t Loader::read_image(int64_t view, std::span<uint8_t> pixels, LoadedBatch& batch) const {
   const int64_t size = dataset_->size();
   const auto limit = static_cast<size_t>(skip_limit(size));

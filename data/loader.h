@@ -1,4 +1,4 @@
-// Makes batches ahead of the step that needs them.
+// Loads batches ahead of the steps that need them.
 #pragma once
 
 #include <algorithm>
@@ -33,29 +33,30 @@ struct SkippedImage {
   std::string why;    // "ants/1.jpg: the file is empty"
 };
 
-// So many may be skipped: a thousandth of the data set, or ten, and never all.
+// The number of images that may be skipped: a thousandth of the data set, but at least ten, and
+// never all.
 inline int64_t skip_limit(int64_t dataset_size) {
   return std::min(std::max<int64_t>(10, dataset_size / 1000), dataset_size - 1);
 }
 
 struct LoadedBatch {
-  int64_t number = 0;  // place in the sequence
+  int64_t number = 0;  // index in the sequence
   Tensor images;       // u8 (N,C,H,W), of the epoch's training_shape()
   Tensor labels;       // i32 (N)
-  // i64 (N), of those that were read: place in the data set, plus its size for each time that the
-  // image was shown before in this epoch.
+  // i64 (N), of the images that were read: index in the data set, plus the data set's size for each
+  // time that the image was shown before in this epoch.
   Tensor indices;
   Tensor numbers;  // i64 (N), epoch * repeats * size of the data set + index
-  Tensor boxes;    // i32 (N,4), of what is erased: not the loader's to fill
+  Tensor boxes;    // i32 (N,4), regions to erase: not filled by the loader
   int64_t epoch = 0;
   Shards shards;
-  std::vector<SkippedImage> skipped;  // each once
+  std::vector<SkippedImage> skipped;  // each image once
 };
 
-// Since the beginning, up to the batch that was taken last.
+// Totals up to the batch that was taken last.
 struct LoaderSeconds {
-  double waited = 0;  // by next(), once there was time to make a batch ahead
-  LoadSeconds work;   // of all workers
+  double waited = 0;  // in next(), without the first call, before which no batch could be ready
+  LoadSeconds work;   // sum over all workers
 
   LoaderSeconds& operator+=(const LoaderSeconds& other) {
     waited += other.waited;
@@ -74,13 +75,13 @@ struct LoaderOptions {
   Timeline* timeline = nullptr;  // outlives the loader; null: times are not recorded
 };
 
-// Yields the batches of a sequence in order; workers and ahead do not change their bytes. Where an
-// image cannot be read, the next one that can takes its place, label and all; a batch that skips
-// more than skip_limit() is of no use, and what is left of it is black. Memory
-// for `ahead` batches and two in the caller's hands is taken at construction, so that later ones
-// find it in the caching allocator. Idle workers sleep.
-// Thread safety: one consumer. Owns: its threads; destroying a loader early stops them after the
-// image in hand.
+// Yields the batches of a sequence in order; workers and ahead do not change their bytes. An image
+// that cannot be read is replaced, with its label, by the next one that can. When a batch skips
+// more than skip_limit() images, the rest of it is black and it must not be used. Memory for
+// `ahead` batches, and two that the caller holds, is allocated at construction, so that later
+// batches find it in the caching allocator. Idle workers sleep.
+// Thread safety: one consumer. Owns its threads; destroying a loader early stops them after the
+// current image.
 class Loader {
  public:
   Loader(std::shared_ptr<const Dataset> dataset,
@@ -92,8 +93,8 @@ class Loader {
 
   // Batches not yet taken.
   int64_t left() const { return plans_.batches.count - taken_; }
-  // The next batch. Errors: what the data set or the sequence threw for this batch, also when it is
-  // asked for again. Requires: left() > 0.
+  // Returns the next batch. Errors: what the data set or the sequence threw for this batch; calling
+  // it again throws the same. Requires: left() > 0.
   LoadedBatch next();
 
   // Time that next() spent waiting for a batch, or making it when there are no workers.
@@ -120,7 +121,7 @@ class Loader {
   };
 
   void work(int worker);
-  void stop();                         // joins all that were started
+  void stop();                         // joins all threads that were started
   std::optional<Job> next_job();       // nothing when all are planned
   bool wait_for_room(int64_t number);  // false when the loader is being destroyed
   Slot run(Job job);

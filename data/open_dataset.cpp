@@ -24,8 +24,8 @@ constexpr const char* kLookedFor =
     "cifar-10-batches-bin or the folder itself with data_batch_1.bin, train and val (to evaluate, "
     "val alone)";
 
-// IDX files do not say which set they are; a folder's name may.
-bool named_fashion(const fs::path& dir) {
+// IDX files do not say which data set they are, but the folder's name may.
+bool is_named_fashion(const fs::path& dir) {
   std::string path = fs::absolute(dir).string();
   std::ranges::transform(path, path.begin(), [](unsigned char c) { return std::tolower(c); });
   return path.find("fashion") != std::string::npos;
@@ -44,7 +44,7 @@ struct Found {
   int64_t channels;
 };
 
-// Sets whose folders in `dir` name them.
+// The data sets that a folder in `dir` identifies by its name.
 std::vector<Found> named_sets(const fs::path& dir) {
   std::vector<Found> found;
   if (is_folder(dir / "MNIST/raw") && find_idx_folder(dir, "mnist") == dir / "MNIST/raw") {
@@ -80,8 +80,9 @@ std::string detect_dataset(const fs::path& dir, int64_t channels) {
                     Remedy::kDataset);
   }
   if (!sets.empty()) return sets.front().dataset;
-  if (!find_idx_folder(dir, "mnist").empty()) return named_fashion(dir) ? "fashion-mnist" : "mnist";
-  // Where there are only pickles, open_cifar10() says what to do about them.
+  if (!find_idx_folder(dir, "mnist").empty())
+    return is_named_fashion(dir) ? "fashion-mnist" : "mnist";
+  // If there are only pickles, open_cifar10() throws an error that says what to do.
   if (!find_cifar10_folder(dir).empty() || has_cifar10_pickles(dir)) return "cifar10";
   throw_unknown(dir);
 }

@@ -14,8 +14,7 @@ namespace lockstep::data {
 // is recognized by its folder `val`, because an evaluation needs no more. If `dir` holds several,
 // returns the only one whose images have `channels` channels (0: any).
 // Errors: DataError when dir is no folder, when it holds no known data set (the error lists what
-// was looked for), when it holds several such sets, or when its only layout is one that this build
-// cannot read.
+// was looked for) or when it holds several that fit.
 std::string detect_dataset(const std::filesystem::path& dir, int64_t channels = 0);
 
 // Opens the data set `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10,

@@ -18,25 +18,26 @@ struct KeptPhoto {
   FileStamp stamp;
   ImageSize size;  // of the photo
   bool can_shrink = false;
-  int shrink = 1;  // `image` has been shrunk by it
-  Image image;     // all of it
+  int shrink = 1;  // the factor by which `image` was shrunk
+  Image image;     // the whole image
 };
 
-// First come, until the budget is spent: an epoch wants each photo once, so an evicted photo would
-// be missed before the one that replaced it. Thread safety: any thread.
+// Keeps photos until the budget is spent, and never evicts one: an epoch reads each photo once, so
+// an evicted photo would be needed again before the one that replaced it. Thread safety: any
+// thread.
 class PhotoCache {
  public:
   // `budget`: bytes, which several caches may share.
   explicit PhotoCache(std::shared_ptr<std::atomic<int64_t>> budget) : budget_(std::move(budget)) {}
 
-  // Null when photo i is not kept.
+  // Returns null when photo i is not cached.
   std::shared_ptr<const KeptPhoto> find(int64_t i) const {
     const std::lock_guard lock(mutex_);
     const auto found = photos_.find(i);
     return found == photos_.end() ? nullptr : found->second;
   }
   bool fits(const ImageSize& size) const { return cost(size) <= budget_->load(); }
-  // Unless one of that number is kept, or the budget is spent.
+  // Caches photo i, unless it is cached already or the budget is spent.
   void keep(int64_t i, KeptPhoto photo) {
     const int64_t bytes = cost({photo.image.region.height, photo.image.region.width});
     if (budget_->fetch_sub(bytes) >= bytes) {
@@ -49,7 +50,7 @@ class PhotoCache {
 
  private:
   static int64_t cost(const ImageSize& size) {
-    constexpr int64_t kBookkeeping = 256;  // of an entry, about
+    constexpr int64_t kBookkeeping = 256;  // overhead of an entry, about
     return size.height * size.width * 3 + kBookkeeping;
   }
 

@@ -27,7 +27,7 @@ Affine affine_of(const RandChange& what, const ImageSize& size) {
   }
 }
 
-// The op of TrivialAugment that says the same.
+// The same op of TrivialAugment.
 TrivialOp trivial_op(RandOp op) {
   switch (op) {
     case RandOp::kAutoContrast:
@@ -89,7 +89,7 @@ void change(const RandChange& what, const ImageSize& size, std::span<uint8_t> pi
     case RandOp::kEqualize:
     case RandOp::kPosterize:
     case RandOp::kSolarize:
-    case RandOp::kInvert:  // above a threshold of 0
+    case RandOp::kInvert:  // solarizes with a threshold of 0
       return change(
           TrivialChange{trivial_op(what.op), static_cast<float>(what.argument)}, size, pixels);
     case RandOp::kSolarizeAdd:

@@ -31,8 +31,8 @@ enum class RandOp : uint8_t {
   kTranslateX,
   kTranslateY
 };
-// timm's names, in the order of its table. Where changes increase with the magnitude, colors' are
-// "PosterizeIncreasing" and so on there.
+// timm's names, in the order of its table. With RandAugment::increasing timm's names of color
+// changes are "PosterizeIncreasing" and so on.
 inline constexpr std::array<std::string_view, 15> kRandOpNames = {"AutoContrast",
                                                                   "Equalize",
                                                                   "Invert",
@@ -55,11 +55,11 @@ struct RandChange {
   bool bicubic = false;  // geometry: between pixels, instead of bilinear
 };
 
-// The change of strength `level`, of 10; `negative` turns it round where the op has a direction.
+// The change of strength `level`, out of 10. `negative` reverses it if the op has a direction.
 RandChange rand_change(RandOp op, double level, bool increasing, bool negative);
 
-// One layer of the policy: false where it changes nothing. Random: float uniform(float low, float
-// high); int64_t below(int64_t n).
+// Draws one layer of the policy. Returns false if the layer changes nothing. Random: float
+// uniform(float low, float high); int64_t below(int64_t n).
 template <class Random>
 bool draw_rand_change(const RandAugment& policy, Random& random, RandChange& change) {
   const auto op = static_cast<RandOp>(random.below(std::ssize(kRandOpNames)));
@@ -68,7 +68,7 @@ bool draw_rand_change(const RandAugment& policy, Random& random, RandChange& cha
   const double second = random.uniform(0, 1);
   const bool negative = random.below(2) == 1;
   const bool bicubic = random.below(2) == 1;
-  // Box and Muller's normal number, of one that is not 0.
+  // Box-Muller; 1 - first is never 0.
   const double normal =
       std::sqrt(-2 * std::log(1 - first)) * std::cos(2 * std::numbers::pi * second);
   const double level =
@@ -78,9 +78,9 @@ bool draw_rand_change(const RandAugment& policy, Random& random, RandChange& cha
   return applies;
 }
 
-// Changes the image in place; what comes in from beyond its edges is ImageNet's mean color. Shapes:
-// pixels HWC of `size`, RGB. Source: timm's RandAugment on Pillow's images, bit for bit; to no bits
-// at all, which newer Pillows refuse, posterizing gives black.
+// Changes the image in place; points outside of the original become ImageNet's mean color. Shapes:
+// pixels HWC of `size`, RGB. Source: timm's RandAugment on Pillow's images, bit for bit.
+// Posterizing to 0 bits, which newer versions of Pillow reject, gives black.
 void change(const RandChange& what, const ImageSize& size, std::span<uint8_t> pixels);
 
 }  // namespace lockstep::data

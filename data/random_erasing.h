@@ -12,8 +12,8 @@
 
 namespace lockstep::data {
 
-// A box of 2 to 33 % of the image's area, 0.3 to 3.3 times as high as wide, less high and wide than
-// the image; empty where ten draws do not fit. Random: as draw_region().
+// A box with 2 to 33 % of the image's area, 0.3 to 3.3 times as high as wide, and smaller than the
+// image in both directions; empty if ten draws do not fit. Random: as draw_region().
 // Source: torchvision.transforms.RandomErasing.get_params, draw by draw.
 template <class Random>
 Region draw_erased_box(const ImageSize& size, Random& random) {
@@ -28,8 +28,8 @@ Region draw_erased_box(const ImageSize& size, Random& random) {
   return draw_region(size, range, random, size_of).value_or(Region{});
 }
 
-// A square of `side` pixels that lies in the image, each place as likely as any other; as large as
-// the image at most. Random: int64_t below(int64_t n).
+// A square of `side` pixels within the image, where all positions are equally likely; clipped to
+// the image's size. Random: int64_t below(int64_t n).
 // Source: airbench96's batch_cutout, github.com/KellerJordan/cifar10-airbench.
 template <class Random>
 Region draw_cutout_box(int64_t side, const ImageSize& size, Random& random) {

@@ -1,4 +1,4 @@
-// Draws a rectangle of an image by its area and its shape.
+// Draws a rectangle of an image by its area and its aspect ratio.
 #pragma once
 
 #include <cmath>
@@ -11,9 +11,9 @@
 namespace lockstep::data {
 
 struct RegionRange {
-  float smallest;  // area, a fraction of the image's
+  float smallest;  // area, as a fraction of the image's
   float largest;
-  float low;  // logarithm of the shape, height or width by the other
+  float low;  // logarithm of the aspect ratio: height / width, or its inverse
   float high;
 };
 
@@ -21,9 +21,10 @@ inline int64_t whole_number(double x) {
   return static_cast<int64_t>(std::nearbyint(x));
 }
 
-// The first of ten draws for which size_of(target area, shape) is a size that fits, at a random
-// place; nothing where none fits. ImageSize size_of(double, double) is empty for a size that does
-// not fit. Random: float uniform(float low, float high); int64_t below(int64_t n).
+// Takes the first of ten draws for which size_of(target area, aspect ratio) is a size that fits,
+// and places it at random; nothing if none fits. size_of() returns an std::optional<ImageSize>,
+// empty for a size that does not fit. Random: float uniform(float low, float high); int64_t
+// below(int64_t n).
 // Source: get_params of torchvision's RandomResizedCrop and RandomErasing, draw by draw.
 template <class Random, class SizeOf>
 std::optional<Region> draw_region(const ImageSize& image,

@@ -11,8 +11,8 @@
 
 namespace lockstep::data {
 
-// A part of 8 to 100 % of the image's area, 3:4 to 4:3 in shape, anywhere in it; where ten draws
-// do not fit, the center. Random: as draw_region().
+// A random part with 8 to 100 % of the image's area and an aspect ratio from 3:4 to 4:3; the center
+// if ten draws do not fit. Random: as draw_region().
 // Source: torchvision.transforms.RandomResizedCrop.get_params, draw by draw.
 template <class Random>
 Region draw_resized_crop(const ImageSize& size, Random& random) {

@@ -12,7 +12,7 @@
 #pragma GCC visibility push(default)
 namespace lockstep::data {
 
-// Part of a box that need not end where pixels do.
+// Part of a box, whose edges need not be pixel boundaries.
 struct Extent {
   double top = 0;
   double left = 0;
@@ -20,26 +20,28 @@ struct Extent {
   double width = 0;
 };
 
-// `box` of an image, or `within` it, is resized to `size`; of that, `window` is kept.
+// Resizes `box` of an image, or the part `within` of that box, to `size`, and keeps `window` of the
+// result.
 struct Resample {
   Region box;
   ImageSize size;
   Region window;
-  std::optional<Extent> within{};  // none: all of the box
+  std::optional<Extent> within{};  // none: the whole box
   Interpolation by = Interpolation::kBilinear;
 };
 
-// Maps a resampling to an image that was shrunk by a whole number, to `shrunk` pixels.
+// Converts a resampling of an image to one of the same image after it was shrunk by the factor
+// `shrink`, to size `shrunk`.
 Resample shrunk_by(int shrink, const Resample& what, const ImageSize& shrunk);
 
-// The pixels of the image that the result depends on: part of the box.
+// The region of the image that the result depends on, which is part of the box.
 Region needed(const Resample& what);
 
 // Writes what.window's pixels, HWC, mirrored left to right when `flip`.
-// Requires: image.region holds needed(what); `to` has 3 bytes a pixel of the window.
+// Requires: image.region holds needed(what); `to` has 3 bytes per pixel of the window.
 // Source: Pillow's Image.resize(size, BILINEAR or BICUBIC, box), bit for bit where that resizes
-// columns before rows. Pillow 13 takes rows first where the height shrinks more than the width:
-// then bilinear is within 1, and bicubic differs where a pass is cut to a byte.
+// columns before rows. Pillow 13 resizes rows first if the height shrinks more than the width: then
+// bilinear results differ by at most 1, and bicubic results where a pass is clipped to a byte.
 void resample(const Image& image, const Resample& what, bool flip, std::span<uint8_t> to);
 
 }  // namespace lockstep::data

@@ -11,16 +11,17 @@
 #endif
 
 #include "core/error.h"
+#include "core/round_up.h"
 
 namespace lockstep::data {
 namespace {
 
-// Halves go up.
+// Rounds to nearest, halves up.
 int64_t nearest(double x) {
   return static_cast<int64_t>(std::floor(x + 0.5));
 }
 
-// A curve's height at `x` >= 0, in units of its scale.
+// The value of the interpolation kernel at distance `x` >= 0, in units of its scale.
 double height_at(double x, Interpolation by) {
   if (by == Interpolation::kBilinear) return std::max(1 - x, 0.0);
   // Keys's cubic convolution with a = -1/2, term by term as Pillow's.
@@ -31,14 +32,14 @@ double height_at(double x, Interpolation by) {
 constexpr int kFractionBits = ResampleWeights::kFractionBits;
 constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 
-// AVX2 multiplies 16-bit numbers and adds them by twos: a weight is a low and a high half, and of
-// the four pixels of a group each color has two neighbors beside each other. A weight is 2^15 high
-// + low with 0 <= low < 2^15, so a negative one has a negative high half. Sums of low halves may
-// wrap around: what is left of them and of the high ones is right modulo 2^32, and a result's sum
-// fits in 32 bits.
+// AVX2 multiplies 16-bit integers and adds adjacent products. So a weight is split into two halves,
+// and the pixels of a group are shuffled so that a color's values of two pixels are adjacent. A
+// weight is 2^15 high + low with 0 <= low < 2^15, so a negative weight has a negative high half.
+// Sums of low halves may wrap around: the total is correct modulo 2^32, and a result's sum fits in
+// 32 bits.
 constexpr int64_t kGroup = 4;
 constexpr int kLowBits = 15;
-constexpr int64_t kHalves = 16;  // of a group's low halves; as many high ones follow
+constexpr int64_t kHalves = 16;  // low halves of a group; as many high halves follow
 
 uint8_t rounded(int32_t sum) {
   return static_cast<uint8_t>(std::clamp(sum >> kFractionBits, 0, 255));
@@ -60,7 +61,7 @@ inline void put_bytes(uint32_t pixel, uint8_t* to) {
   to[2] = static_cast<uint8_t>(pixel >> 16);
 }
 
-// As rounded(), of three channels.
+// The same as rounded(), for three channels.
 void put_pixel(const Lanes& sum, uint8_t* to) {
   Lanes value = sum >> kFractionBits;
   value = value < 0 ? 0 : value;
@@ -68,7 +69,7 @@ void put_pixel(const Lanes& sum, uint8_t* to) {
   put_bytes(std::bit_cast<uint32_t>(__builtin_convertvector(value, Bytes)), to);
 }
 
-// One row of the image, resized to the window's columns. `from` is the box's column 0.
+// Resizes one row of the image to the window's columns. `from` points at the box's column 0.
 void resize_row_any(const ResampleWeights& columns, const uint8_t* from, bool flip, uint8_t* to) {
   const int64_t step = flip ? -3 : 3;
   if (flip) to += (columns.size() - 1) * 3;
@@ -111,7 +112,8 @@ void resize_row_any(const ResampleWeights& columns, const uint8_t* from, bool fl
 [[gnu::target("avx2")]] inline __m256i load(const int16_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
-// Bytes of 16-bit values, red, green and blue of two pixels each; -1: zero.
+// Shuffle indices that make 16-bit values: red, green and blue, each of two adjacent pixels; -1
+// gives zero.
 alignas(32) constexpr int8_t kPairs[32] = {
     0, -1, 3, -1, 1, -1, 4,  -1, 2, -1, 5,  -1, -1, -1, -1, -1,  //
     6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1};
@@ -204,8 +206,8 @@ RowResizer::RowResizer(const ResampleWeights& columns, RowCode code) : columns_(
   if (code != RowCode::kAvx2) return;
   int64_t most = 0;
   for (int64_t i = 0; i < columns.size(); ++i) most = std::max(most, columns.part(i).count);
-  groups_ = (most + kGroup - 1) / kGroup;
-  constexpr int64_t kLoad = 16;  // bytes, of which a group takes 12
+  groups_ = ceil_div(most, kGroup);
+  constexpr int64_t kLoad = 16;  // bytes that are loaded, of which a group uses 12
   reach_ = (columns.part(columns.size() - 1).begin + (groups_ - 1) * kGroup) * 3 + kLoad;
   halves_.resize(static_cast<size_t>(columns.size() * groups_ * 2 * kHalves));
   for (int64_t i = 0; i < columns.size(); ++i) {

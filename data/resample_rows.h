@@ -1,5 +1,5 @@
-// The passes of resample(): the columns of each row, then rows, and their weights. Whole numbers
-// throughout, so that every processor gives the same bytes.
+// The two passes of resample(), first within each row, then across rows, and their weights. Integer
+// arithmetic throughout, so that every processor gives the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace lockstep::data {
 
-// One side of an image: `extent` of its `in` pixels, after the first `skip` of them.
+// One axis of an image: [skip, skip + extent) of its `in` pixels is resized.
 struct Axis {
   int64_t in = 0;
   double skip = 0;
@@ -20,8 +20,8 @@ struct Axis {
 // Weights of a resized axis: triangles or bicubic curves as wide as the scale.
 class ResampleWeights {
  public:
-  // Weights are whole numbers of 2^-22. A result's add up to about 1, the positive ones alone to
-  // less than 2, so sums of bytes fit in 32 bits.
+  // Weights are integer multiples of 2^-22. The weights of a result add up to about 1, and the
+  // positive ones to less than 2, so weighted sums of bytes fit in 32 bits.
   static constexpr int kFractionBits = 22;
 
   // Weights of the results [first, first + count) of the axis resized to `out`.
@@ -44,7 +44,7 @@ class ResampleWeights {
   std::vector<int32_t> weights_;
 };
 
-// The instructions of a pass.
+// The instruction set of a pass.
 enum class RowCode { kAny, kAvx2 };
 RowCode best_row_code();
 
@@ -53,19 +53,20 @@ class RowResizer {
  public:
   explicit RowResizer(const ResampleWeights& columns, RowCode code = best_row_code());
 
-  // `from` is the axis's pixel 0, of which those that a column takes lie before `end`; `to` has 3
-  // bytes a column, mirrored when `flip`.
+  // `from` points at pixel 0 of the axis; all pixels that a column needs lie before `end`. `to`
+  // receives 3 bytes per column, mirrored if `flip`.
   void resize(const uint8_t* from, const uint8_t* end, bool flip, uint8_t* to) const;
 
  private:
   const ResampleWeights& columns_;
-  // For AVX2: each column's pixels in groups of four, as many for each column.
+  // For AVX2: each column's pixels are taken in groups of four; all columns have the same number of
+  // groups.
   int64_t groups_ = 0;
   int64_t reach_ = 0;  // bytes from pixel 0 that are read
   std::vector<int16_t> halves_;
 };
 
-// A weighted sum of `rows` rows of `bytes` each, one after the other.
+// Writes the weighted sum of `rows` consecutive rows of `bytes` each.
 void mix_rows(
     const uint8_t* from, int64_t bytes, int64_t rows, const int32_t* weights, uint8_t* to);
 

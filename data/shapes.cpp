@@ -15,8 +15,8 @@ constexpr int32_t kChannels = 3;
 using Color = std::array<int32_t, kChannels>;
 using Pixels = std::span<uint8_t>;
 
-// Least value of a channel. The shape is lighter than its background: where either may be the
-// lighter, a small network needs several times as many steps to get off the ground.
+// Smallest channel values. The shape is always lighter than its background: if either could be the
+// lighter one, a small network would need several times as many steps before its accuracy rises.
 constexpr int32_t kBackground = 0;
 constexpr int32_t kClutter = 96;
 constexpr int32_t kShape = 112;
@@ -33,7 +33,7 @@ int32_t difference(const Color& a, const Color& b) {
   return std::abs(a[0] - b[0]) + std::abs(a[1] - b[1]) + std::abs(a[2] - b[2]);
 }
 
-// Of a few candidates the one that stands out best against both others.
+// Draws a few colors and returns the one with the most contrast to both given colors.
 Color draw_contrast(PhiloxStream& random, const Color& first, const Color& second) {
   constexpr int kCandidates = 4;
   Color best{};
@@ -48,14 +48,14 @@ Color draw_contrast(PhiloxStream& random, const Color& first, const Color& secon
   return best;
 }
 
-// Any angle.
+// Draws a rotation by any angle.
 Rotation draw_rotation(PhiloxStream& random) {
   const Rotation half_turn = Rotation::from_half_tangent(jitter(random, Rotation::kOne));
   if (random.below(2) == 0) return half_turn;
   return {.cosine = -half_turn.cosine, .sine = -half_turn.sine};
 }
 
-// (x, y) turned about the origin, then moved there.
+// Rotates (x, y) about (0, 0), then translates it by `origin`.
 PenPoint place(const Rotation& rotation, PenPoint origin, int32_t x, int32_t y) {
   return {origin.x + (rotation.cosine * x - rotation.sine * y) / Rotation::kOne,
           origin.y + (rotation.sine * x + rotation.cosine * y) / Rotation::kOne};
@@ -75,14 +75,15 @@ void paint(const Stencil& stencil, const Color& color, Pixels pixels) {
   });
 }
 
-// From one color to another in any direction.
+// Paints a color gradient in a random direction.
 void paint_background(PhiloxStream& random, const Color& from, const Color& to, Pixels pixels) {
-  const Rotation way = draw_rotation(random);
+  const Rotation direction = draw_rotation(random);
   for (int32_t row = 0; row < kSide; ++row) {
     for (int32_t column = 0; column < kSide; ++column) {
       const int32_t x = 2 * column - kSide + 1;
       const int32_t y = 2 * row - kSide + 1;
-      const int32_t along = (x * way.cosine + y * way.sine) / Rotation::kOne;  // within +-44
+      const int32_t along =
+          (x * direction.cosine + y * direction.sine) / Rotation::kOne;  // within +-44
       const int32_t part = 128 + along * 2;
       uint8_t* const pixel = pixel_at(pixels, row, column);
       for (size_t c = 0; c < kChannels; ++c) {
@@ -92,7 +93,7 @@ void paint_background(PhiloxStream& random, const Color& from, const Color& to, 
   }
 }
 
-// A bar of any length, thickness, place and angle.
+// Paints a bar of random length, thickness, position and angle.
 void paint_bar(PhiloxStream& random, const Color& color, Pixels pixels) {
   constexpr int32_t kExtent = kSide * kPenUnit;
   const PenPoint middle{between(random, 0, kExtent), between(random, 0, kExtent)};
@@ -146,8 +147,9 @@ void draw(PhiloxStream& random, int32_t shape, Pixels pixels) {
   const Color first = draw_color(random, kBackground);
   const Color second = draw_color(random, kBackground);
   paint_background(random, first, second, pixels);
-  const uint32_t behind = 1 + random.below(4);
-  for (uint32_t i = 0; i < behind; ++i) paint_bar(random, draw_color(random, kClutter), pixels);
+  const uint32_t bars_behind = 1 + random.below(4);
+  for (uint32_t i = 0; i < bars_behind; ++i)
+    paint_bar(random, draw_color(random, kClutter), pixels);
   paint_shape(random, shape, draw_contrast(random, first, second), pixels);
   if (random.below(2) == 0) paint_bar(random, draw_color(random, kClutter), pixels);
   add_grain(random, pixels);

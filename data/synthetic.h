@@ -1,4 +1,4 @@
-// Random pixels and labels, to measure speed.
+// Random pixels and labels, for speed measurements.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace lockstep::data {
 
-// Image i is a pure function of the options and i: uniform bytes, a uniform label.
+// Image i, with uniform random bytes and a uniform random label, is a pure function of the options
+// and i.
 class Synthetic : public Dataset {
  public:
   struct Options {

@@ -17,14 +17,10 @@ constexpr int64_t kBins = 31;
 using Table = std::array<uint8_t, 256>;
 
 // torch.linspace(start, end, 31)[bin].
-float of_line(float start, float end, int64_t bin) {
+float linspace_at(float start, float end, int64_t bin) {
   const float step = (end - start) / static_cast<float>(kBins - 1);
   if (bin < kBins / 2) return start + step * static_cast<float>(bin);
   return end - step * static_cast<float>(kBins - 1 - bin);
-}
-
-uint8_t clipped(double value) {
-  return value <= 0 ? 0 : value >= 255 ? 255 : static_cast<uint8_t>(value);
 }
 
 uint8_t gray(const uint8_t* pixel) {
@@ -32,7 +28,7 @@ uint8_t gray(const uint8_t* pixel) {
                               16);
 }
 
-// In fixed point, at the middles of pixels, as Pillow's affine transform.
+// Nearest-pixel transform in fixed point, sampled at pixel centers, as in Pillow.
 void transform(const Affine& from, const ImageSize& size, std::span<uint8_t> pixels) {
   thread_local std::vector<uint8_t> original;
   original.assign(pixels.begin(), pixels.end());
@@ -55,22 +51,23 @@ void transform(const Affine& from, const ImageSize& size, std::span<uint8_t> pix
   }
 }
 
-// Pillow rounds these, so that quarters of a turn are exact. The decimal digits decide: for an
-// eighth of a turn x * 1e15 would be rounded to a half.
+// Pillow rounds sines and cosines to 15 decimal digits, so that quarter turns are exact. Rounding x
+// * 1e15 would differ for an eighth of a turn, where the product falls on a half.
 double to_15_digits(double x) {
   return parse_float(fmt::format("{:.15f}", x)).value_or(x);
 }
 
-// plain + factor * (pixel - plain): of no colors, no contrast, no edges, or black.
+// plain + factor * (pixel - plain), where `plain` is the image without color, contrast or edges, or
+// black.
 void blend(float factor, std::span<const uint8_t> plain, std::span<uint8_t> pixels) {
   if (factor == 1) return;
   for (size_t i = 0; i < pixels.size(); ++i) {
     const auto base = static_cast<float>(plain[i]);
-    pixels[i] = clipped(base + factor * static_cast<float>(pixels[i] - plain[i]));
+    pixels[i] = clip_to_byte(base + factor * static_cast<float>(pixels[i] - plain[i]));
   }
 }
 
-// The image with each pixel averaged with its neighbors; pixels at the edge stay.
+// Averages each pixel with its neighbors; pixels at the edge are copied.
 void smooth(const ImageSize& size, std::span<const uint8_t> from, std::span<uint8_t> to) {
   std::ranges::copy(from, to.begin());
   const int64_t row = size.width * kColors;
@@ -107,7 +104,8 @@ void fill_plain(TrivialOp op,
   std::ranges::fill(plain, static_cast<uint8_t>(std::floor(mean + 0.5)));
 }
 
-// The new value of each value of one color, of which the image has counts[value].
+// Returns the table that maps the values of one color, where counts[value] is the image's
+// histogram.
 Table autocontrast(const std::array<int64_t, 256>& counts) {
   Table table{};
   int64_t low = 0, high = 255;
@@ -115,7 +113,7 @@ Table autocontrast(const std::array<int64_t, 256>& counts) {
   while (high > 0 && counts[static_cast<size_t>(high)] == 0) --high;
   const double scale = high > low ? 255.0 / static_cast<double>(high - low) : 1;
   const double offset = high > low ? static_cast<double>(-low) * scale : 0;
-  for (size_t i = 0; i < 256; ++i) table[i] = clipped(static_cast<double>(i) * scale + offset);
+  for (size_t i = 0; i < 256; ++i) table[i] = clip_to_byte(static_cast<double>(i) * scale + offset);
   return table;
 }
 
@@ -162,7 +160,7 @@ Table fixed_table(const TrivialChange& what) {
 
 TrivialChange trivial_change(TrivialOp op, int64_t bin, bool negative) {
   const auto signed_line = [&](float end) {
-    const float magnitude = of_line(0, end, bin);
+    const float magnitude = linspace_at(0, end, bin);
     return TrivialChange{op, negative ? -magnitude : magnitude};
   };
   switch (op) {
@@ -174,7 +172,7 @@ TrivialChange trivial_change(TrivialOp op, int64_t bin, bool negative) {
     case TrivialOp::kPosterize:  // rounds halves to even
       return {op, 8 - std::nearbyint(static_cast<float>(bin) / 5)};
     case TrivialOp::kSolarize:
-      return {op, of_line(255, 0, bin)};
+      return {op, linspace_at(255, 0, bin)};
     case TrivialOp::kIdentity:
     case TrivialOp::kAutoContrast:
     case TrivialOp::kEqualize:
@@ -186,7 +184,7 @@ TrivialChange trivial_change(TrivialOp op, int64_t bin, bool negative) {
 
 void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t> pixels) {
   const auto magnitude = static_cast<double>(what.magnitude);
-  const auto move = [&](const Affine& from) {
+  const auto warp = [&](const Affine& from) {
     if (what.bilinear) return resample(from, Interpolation::kBilinear, {}, size, pixels);
     transform(from, size, pixels);
   };
@@ -194,15 +192,15 @@ void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t>
     case TrivialOp::kIdentity:
       return;
     case TrivialOp::kShearX:
-      return move({.xy = magnitude});
+      return warp({.xy = magnitude});
     case TrivialOp::kShearY:
-      return move({.yx = magnitude});
+      return warp({.yx = magnitude});
     case TrivialOp::kTranslateX:
-      return move({.x0 = -std::trunc(magnitude)});
+      return warp({.x0 = -std::trunc(magnitude)});
     case TrivialOp::kTranslateY:
-      return move({.y0 = -std::trunc(magnitude)});
+      return warp({.y0 = -std::trunc(magnitude)});
     case TrivialOp::kRotate:
-      return move(rotation(magnitude, size));
+      return warp(rotation(magnitude, size));
     case TrivialOp::kPosterize:
     case TrivialOp::kSolarize:
       return recolor(pixels, [&](const auto&) { return fixed_table(what); });

@@ -45,11 +45,11 @@ inline constexpr std::array<std::string_view, 14> kTrivialOpNames = {"Identity",
 
 struct TrivialChange {
   TrivialOp op = TrivialOp::kIdentity;
-  float magnitude = 0;    // in the op's own unit: degrees, pixels, a factor less 1
-  bool bilinear = false;  // geometry: between pixels, instead of the nearest one
+  float magnitude = 0;    // in the op's own unit: degrees, pixels, a factor minus 1
+  bool bilinear = false;  // for geometric ops: interpolate, instead of taking the nearest pixel
 };
 
-// The change of strength `bin` in 0..30; `negative` turns it round where the op has a direction.
+// The change of strength `bin` in 0..30. `negative` reverses it if the op has a direction.
 TrivialChange trivial_change(TrivialOp op, int64_t bin, bool negative);
 
 // Random: int64_t below(int64_t n).
@@ -60,15 +60,15 @@ TrivialChange draw_trivial_change(Random& random) {
   return trivial_change(op, bin, random.below(2) == 1);
 }
 
-// Changes the image in place; what comes in from beyond its edges is black. Shapes: pixels HWC of
+// Changes the image in place; points outside of the original become black. Shapes: pixels HWC of
 // `size`, RGB. Source: torchvision's TrivialAugmentWide on Pillow's images, bit for bit; a half
 // turn or a quarter turn of a square is Pillow's transpose().
 void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t> pixels);
 
-// Brightness, color, contrast or sharpness times `factor`, likewise.
+// Multiplies brightness, color, contrast or sharpness by `factor`, in place.
 void enhance(TrivialOp op, float factor, const ImageSize& size, std::span<uint8_t> pixels);
 
-// Turns an image to the left, as Pillow computes it.
+// A counterclockwise rotation about the image's center, as Pillow computes it.
 Affine rotation(double degrees, const ImageSize& size);
 
 }  // namespace lockstep::data

@@ -1,4 +1,4 @@
-// Stands for cuBLASLt in a build without it: is_there() is false, so nothing else is called.
+// Stands for cuBLASLt in a build without it: is_available() is false, so nothing else is called.
 #include "core/error.h"
 #include "kernels/linear/linear_cublaslt.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 }  // namespace
 
-bool is_there() {
+bool is_available() {
   return false;
 }
 std::string version() {

@@ -1,4 +1,4 @@
-// Stands for cuDNN in a build without it: is_there() is false, so no training calls the rest.
+// Stands for cuDNN in a build without it: is_available() is false, so no training calls the rest.
 #include "core/error.h"
 #include "kernels/conv/conv2d_cudnn.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 }  // namespace
 
-bool is_there() {
+bool is_available() {
   return false;
 }
 std::string version() {

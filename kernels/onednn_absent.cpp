@@ -1,4 +1,4 @@
-// What oneDNN gives, in a build without it.
+// The functions of oneDNN's files in a build without it.
 #include "core/error.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/linear/linear.h"

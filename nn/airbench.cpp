@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/check.h"
+#include "nn/conv_options.h"
 #include "nn/init.h"
 
 namespace lockstep::nn {
@@ -11,14 +12,6 @@ namespace {
 constexpr int64_t kColors = 3;
 constexpr int kPatch = 2;  // pixels, square
 constexpr float kLogitScale = 1.0F / 9;
-
-Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels) {
-  return {.in_channels = in_channels,
-          .out_channels = out_channels,
-          .kernel = 3,
-          .pad = 1,
-          .bias = false};
-}
 
 BatchNormOptions norm_options(const AirbenchOptions& options, Activation activation) {
   return {.activation = activation,

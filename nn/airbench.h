@@ -14,16 +14,17 @@ namespace lockstep::nn {
 
 struct AirbenchOptions {
   int64_t classes = 10;
-  std::array<int64_t, 3> widths = {64, 256, 256};  // channels of the groups
-  bool residual = false;  // a third convolution a group, and the second and third skipped by a sum
+  std::array<int64_t, 3> widths = {64, 256, 256};  // output channels of each group
+  bool residual =
+      false;  // a third convolution per group, and a shortcut around the second and third
   float norm_momentum = 0.4F;
 };
 
-// The networks named for their accuracy. Requires: 94, 95 or 96.
+// Options of the network named for this accuracy in percent. Requires: 94, 95 or 96.
 AirbenchOptions airbench_options(int accuracy);
 
-// conv3, pool2, norm, GELU, conv3, norm, GELU: (N,C,H,W) -> (N,K,H/2,W/2). Convolutions start as
-// the identity on their first channels, and gains of norms stay 1.
+// conv3, pool2, norm, GELU, conv3, norm, GELU: (N,C,H,W) -> (N,K,H/2,W/2). Convolutions are
+// initialized to the identity on their first channels, and the norms' weights stay 1.
 class AirbenchGroup : public Module {
  public:
   AirbenchGroup(const Init& init,

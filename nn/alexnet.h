@@ -8,7 +8,7 @@ namespace lockstep::nn {
 
 struct AlexNetOptions {
   int64_t classes = 1000;
-  int64_t hidden = 4096;  // of the classifier; torchvision has no other
+  int64_t hidden = 4096;  // width of the classifier; fixed in torchvision
   double dropout = 0.5;
 };
 

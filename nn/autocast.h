@@ -9,17 +9,20 @@
 
 namespace lockstep::nn {
 
-// Casts of an op's input. Without autocast x itself. Source: Apex's O1 lists.
-Var for_products(const Var& x);  // of convolutions and linear layers: 16 bits
-Var for_norms(const Var& x);     // f32
+// Cast an op's input as autocast demands; without autocast they return x itself. Source: Apex's O1
+// lists.
+Var cast_for_products(const Var& x);  // of convolutions and linear layers: 16 bits
+Var cast_for_norms(const Var& x);     // f32
 
-// Gives parameters the copies that convolutions and linear layers of this type read; biases and
-// norms, which are read in f32, have none. Optimizers write them with the masters.
+// Gives parameters the copies that convolutions and linear layers of this type read. Biases and
+// norm parameters are read in f32 and get none. Optimizers update the copies with the master
+// values.
 void add_copies(std::span<const NamedParameter> parameters, Dtype dtype);
-// The copies become the masters' values, rounded: after these were written by others.
+// Sets the copies to the master values, rounded. Call it after code other than an optimizer changed
+// the master values.
 void refresh_copies(Stream& stream, std::span<const NamedParameter> parameters);
 
-// The values become what `dtype` can hold, as if there were no masters.
+// Rounds the parameters' values to `dtype`, as if there were no f32 master values.
 void round_values(Stream& stream, std::span<const NamedParameter> parameters, Dtype dtype);
 
 }  // namespace lockstep::nn

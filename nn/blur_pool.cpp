@@ -34,8 +34,8 @@ NormInput BlurPoolConv2d::to_norm(NormInput x, BatchNorm& norm) {
   return out;
 }
 
-Var BlurPoolConv2d::blurred(const Var& x_of_any_type) const {
-  const Var x = for_products(x_of_any_type);
+Var BlurPoolConv2d::blurred(const Var& input) const {
+  const Var x = cast_for_products(input);
   Tensor filter = filter_;
   if (x.dtype() != filter.dtype()) {
     filter = Tensor::empty(filter_.shape(), x.dtype(), filter_.device());

@@ -1,4 +1,4 @@
-// BlurPool: a blur in front of a convolution that leaves out pixels.
+// BlurPool: a blur before a convolution with a stride.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ class BlurPoolConv2d : public ConvToNorm {
   Tensor filter_;  // f32; 16 bits hold its values
 };
 
-// BlurPoolConv2d where `blur_pool` says so, there is a stride, and the input has 16 channels or
-// more, as ffcv-imagenet's rule is; else Conv2d.
+// Returns a BlurPoolConv2d if `blur_pool` is set, the stride is above 1 and the input has 16
+// channels or more, as in ffcv-imagenet; else a Conv2d.
 std::unique_ptr<ConvToNorm> make_conv(const Init& init,
                                       const Conv2dOptions& options,
                                       bool blur_pool);

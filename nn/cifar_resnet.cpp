@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "nn/conv_options.h"
 #include "nn/init.h"
 
 namespace lockstep::nn {
@@ -27,7 +28,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                                                         double drop_path) {
   LS_CHECK(depth >= 8 && depth % 6 == 2, "[CifarResNet] depth: got {}, expected 6 n + 2", depth);
   std::vector<std::unique_ptr<ResidualStage>> stages;
-  const int64_t blocks_in_all = int64_t{3} * (depth / 6);
+  const int64_t block_count = int64_t{3} * (depth / 6);
   int64_t number = 0;
   int64_t channels = kStemChannels;
   for (int64_t planes = kStemChannels; planes <= kOutChannels; planes *= 2) {
@@ -38,7 +39,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                                   {.in_channels = channels,
                                    .planes = planes,
                                    .stride = stride,
-                                   .drop_path = drop_path_of(drop_path, number++, blocks_in_all)}));
+                                   .drop_path = drop_path_of(drop_path, number++, block_count)}));
       channels = planes;
     }
     stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));
@@ -49,13 +50,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
 }  // namespace
 
 CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes, double drop_path)
-    : conv1_(init,
-             {.in_channels = 3,
-              .out_channels = kStemChannels,
-              .kernel = 3,
-              .stride = 1,
-              .pad = 1,
-              .bias = false}),
+    : conv1_(init, conv3x3(3, kStemChannels)),
       bn1_(init, kStemChannels, {.activation = Activation::kRelu}),
       stages_(make_stages(init, depth, drop_path)),
       linear_(init, kOutChannels, classes) {

@@ -18,7 +18,7 @@ namespace lockstep::nn {
 class CifarResNet : public Module {
  public:
   // Requires: depth = 6 n + 2, n >= 1.
-  // drop_path: of the last block (drop_path_of).
+  // drop_path: probability for the last block, see drop_path_of().
   CifarResNet(const Init& init, int depth, int64_t classes = 10, double drop_path = 0);
   Var forward(const Var& x) override;
 

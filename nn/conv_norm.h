@@ -1,6 +1,5 @@
-// Convolutions without bias next to batch norms, for networks that know the sequence. Each is a
-// pass of its own, or one pass with its neighbors where that form of the layer was chosen
-// (kernels/conv/conv2d_fused.h).
+// Convolutions without bias before and after batch norms. A layer is computed by itself, or fused
+// with its neighbors if that form was chosen (kernels/conv/conv2d_fused.h).
 #pragma once
 
 #include "nn/functional.h"
@@ -8,10 +7,11 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// Computes conv2d for the batch norm after it, with sums where that form was chosen.
+// Computes conv2d as the input of a batch norm, with the channels' sums if the fused form was
+// chosen.
 NormInput conv2d_to_norm(const Var& x, const Var& weight, const kernels::Conv2dParams& params);
 
-// Tells whether norm_conv2d() may compute this step of a training.
+// Tells whether norm_conv2d() may be used in this training step.
 bool takes_norm(const NormInput& x,
                 const BatchNormState& norm,
                 const Var& weight,

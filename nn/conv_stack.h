@@ -9,14 +9,13 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// A convolution, batch norm where the stack has it, ReLU, and a max-pool of stride 2 where
-// pool > 0.
+// A convolution, a batch norm if the stack has them, ReLU, and a max-pool of stride 2 if pool > 0.
 struct ConvUnit {
   Conv2dOptions conv;
-  int pool = 0;  // kernel, in pixels
+  int pool = 0;  // kernel size, in pixels
 };
 
-// Children are named by their places, where ReLUs and pools have one too: torchvision's names.
+// Children are named by their index, where ReLUs and pools count, too, as in torchvision.
 class ConvStack : public Module {
  public:
   ConvStack(const Init& init, const std::vector<ConvUnit>& units, bool batch_norm);
@@ -36,7 +35,7 @@ struct DenseHeadOptions {
   int64_t hidden = 4096;
   int64_t classes = 1000;
   double dropout = 0.5;
-  // Before the first two layers, as in AlexNet; else before the last two.
+  // Dropout before the first two layers, as in AlexNet; else before the last two.
   bool dropout_first = false;
 };
 

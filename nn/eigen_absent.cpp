@@ -1,4 +1,4 @@
-// What nn/eigenpairs.h gives, in a build without Eigen.
+// The function of nn/eigenpairs.h in a build without Eigen.
 #include "core/error.h"
 #include "nn/eigenpairs.h"
 

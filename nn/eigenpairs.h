@@ -1,4 +1,4 @@
-// Eigenvalues and eigenvectors of a small symmetric matrix, for initial weights. By Eigen.
+// Eigenvalues and eigenvectors of a small symmetric matrix, for initial weights. Computed by Eigen.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@ struct Eigenpair {
   std::vector<double> vector;  // of length 1; its component of largest magnitude is positive
 };
 
-// Returns the pairs of a matrix of `size` rows, which lie one after another, the largest value
-// first. Where the largest magnitude occurs twice, the first component with it counts. The bits are
-// the same wherever this build runs. Requires: a symmetric matrix of finite values. Errors:
-// EnvironmentError in a build without Eigen.
+// Returns the eigenpairs of a matrix of `size` rows, largest eigenvalue first. If the largest
+// magnitude of a vector occurs twice, its first component with that magnitude is the positive one.
+// This build gives the same bits on every machine. Requires: a symmetric matrix of finite values.
+// Errors: EnvironmentError in a build without Eigen.
 std::vector<Eigenpair> eigenpairs(std::span<const double> matrix, int size);
 
 }  // namespace lockstep::nn

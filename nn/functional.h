@@ -20,7 +20,8 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// Returns what the activations of one micro-step share. `stream` and `listener` must outlive them.
+// Makes the Batch that all activations of one micro-step share. `stream` and `listener` must
+// outlive them.
 std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         Shards shards,
                                         bool recording = true,
@@ -33,13 +34,13 @@ Var normalize_image(const Tensor& images,
                     std::shared_ptr<const Batch> batch,
                     const kernels::NormalizeImageParams& params = {});
 
-// Crops and flips at random, then normalizes; indices (N) i64: each image's place in the data set.
+// Crops and flips at random, then normalizes. indices (N) i64: each image's index in the data set.
 Var crop_flip_normalize(const Tensor& images,
                         const Tensor& indices,
                         std::shared_ptr<const Batch> batch,
                         const kernels::CropFlipNormalizeParams& params);
 
-// x in another float type; x itself where it has it.
+// Converts x to another float type; returns x itself if it has that type.
 Var cast(const Var& x, Dtype dtype);
 
 // bias may be undefined.
@@ -48,36 +49,39 @@ Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv
 // weight (C,1,R,S).
 Var depthwise_conv2d(const Var& x, const Var& weight, const kernels::Conv2dParams& params);
 
-// x (N,...) is flattened; weight (O,...) has as many elements a row. bias may be undefined.
+// x (N,...) is flattened to rows; weight (O,...) has as many elements per row. bias may be
+// undefined.
 Var linear(const Var& x, const Var& weight, const Var& bias);
 
-// The images that are normalized together: each group's of the batch, or all ranks' as one group.
+// The images that are normalized together: those of each group of the batch, or all images of all
+// ranks.
 enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
 using kernels::Activation;  // of batch norms
 // The parameters and statistics of one batch norm.
 struct BatchNormState {
   Var weight, bias;                   // (C)
-  kernels::BatchNormRunning running;  // changed by training steps
+  kernels::BatchNormRunning running;  // training steps update it
   kernels::BatchNormParams params = {};
   BatchNormGroups groups = BatchNormGroups::kOfTheBatch;
 };
 // The input of a batch norm.
 struct NormInput {
   Var value;
-  Tensor sums = {};  // from a convolution that gives them (nn/conv_norm.h), else undefined
+  Tensor sums = {};  // sums per channel, if a fused convolution gave them (nn/conv_norm.h)
 };
-// A value with two consumers. One takes `value`. The other takes `branch`: the same value, or a
-// leaf in its place, and then the op that made the value adds the two gradients as it reads them.
+// A value with two consumers: one uses `value`, the other `branch`. `branch` is the same value, or
+// a leaf with that value; in the latter case the op that computed the value reads both gradients
+// and adds them itself.
 struct Forked {
   Var value, branch;
 };
 inline Forked unforked(const Var& x) {
   return {x, x};
 }
-// Normalizes each group's images by that group's statistics, over ranks where a group spans them.
-// Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
-// ranks that own a part of it change theirs.
-// Errors: also ShapeError where a group of this rank's has one value a channel, or spans ranks and
+// Normalizes each group's images by the group's statistics, across ranks if a group spans them.
+// Running statistics follow group 0 in the first micro-step of each optimizer step: only ranks that
+// own a part of group 0 update theirs.
+// Errors: also ShapeError when a group of this rank has one value per channel, or spans ranks while
 // the batch has no peers.
 Var batch_norm(const NormInput& x, BatchNormState& norm);
 // Normalizes and adds a residual, like x, before the activation. Errors: also ShapeError for GELU.
@@ -89,34 +93,35 @@ Var relu(const Var& x);
 Var gelu(const Var& x, kernels::GeluForm form = kernels::GeluForm::kErf);
 Var add(const Var& a, const Var& b);
 Var scale(const Var& x, float factor);  // in f32
-// Drops by the batch's draws and `layer`, which tells a network's dropouts apart. Errors: also
-// InternalError where the batch may not draw.
+// Draws from the batch's Draws. `layer` is different for each dropout of a network. Errors: also
+// InternalError when the batch has no Draws.
 Var dropout(const Var& x, double p, uint32_t layer);
-// relu(branch + shortcut), where images' branches are left out with probability p, by the batch's
-// draws and `block`. Exact rule: kernels/random/stochastic_depth.h. Errors: as dropout.
+// relu(branch + shortcut), where each image's branch is left out with probability p, drawn from the
+// batch's Draws and `block`. Exact rule: kernels/random/stochastic_depth.h. Errors: as dropout.
 Var stochastic_depth(const Var& branch, const Var& shortcut, double p, uint32_t block);
 Var max_pool2d(const Var& x, const kernels::MaxPool2dParams& params);
 Var global_avg_pool(const Var& x);  // (N,C,H,W) -> (N,C)
-// (N,C,H,W) -> (N,C,height,width); x itself where it has that size.
+// (N,C,H,W) -> (N,C,height,width). Returns x itself if it has that size.
 Var adaptive_avg_pool2d(const Var& x, int64_t height, int64_t width);
 // (N,A,H,W) and (N,B,H,W) -> (N,A+B,H,W).
 Var concat_channels(const Var& a, const Var& b);
 // x (N,C,H,W) times a sigmoid of gate (N,C), which is cast to x's type.
 Var channel_gate(const Var& x, const Var& gate, kernels::GateForm form);
-// Takes every second pixel, with (channels - C) / 2 channels of zeros on each side.
+// Takes every second pixel of every second row, and adds (channels - C) / 2 channels of zeros on
+// each side.
 Var subsample_pad(const Var& x, int64_t channels);
 
 struct CrossEntropy {
-  Var loss;            // (local shards): leaves of the mean over the optimizer step's images
+  Var loss;            // (local shards): leaves of the sum that is the optimizer step's mean loss
   Tensor losses;       // (N)
-  Tensor target_rank;  // (N) i32; top-k is right when below k
+  Tensor target_rank;  // (N) i32; the prediction is in the top k when it is below k
 };
 // labels (N) i32.
 CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const Tensor& labels,
                                    const kernels::SoftmaxCrossEntropyParams& params = {});
-// With a sigmoid for each class; targets above a threshold are 1, all others 0. Exact rule:
-// kernels/loss/binary_cross_entropy.h
+// Applies a sigmoid to each class. With a threshold, targets above it are 1 and all others 0. Exact
+// rule: kernels/loss/binary_cross_entropy.h
 CrossEntropy binary_cross_entropy(const Var& logits,
                                   const Tensor& labels,
                                   const kernels::SoftmaxCrossEntropyParams& params = {},

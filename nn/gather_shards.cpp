@@ -3,12 +3,13 @@
 #include <cstring>
 
 #include "core/communicator.h"
+#include "core/round_up.h"
 #include "core/transfer.h"
 
 namespace lockstep::nn {
 namespace {
 
-// Rows [first, first + count) of a matrix as bytes.
+// Rows [first, first + count) of a matrix, and where their bytes lie.
 struct Rows {
   int64_t first = 0;
   int64_t count = 0;
@@ -29,8 +30,7 @@ Rows shards_of(const Shards& shards, int64_t rank, int64_t ranks) {
 
 std::vector<Tensor> gather_on_cpu(const Shards& shards, const std::vector<Tensor>& leaves) {
   const int64_t ranks = shards.peers->size();
-  const Rows most{0,
-                  (shards.total + ranks - 1) / ranks};  // equal sizes travel; the rest is padding
+  const Rows most{0, ceil_div(shards.total, ranks)};  // all ranks send this size, with padding
   size_t block = 0;
   std::vector<Tensor> gathered;
   gathered.reserve(leaves.size());

@@ -9,11 +9,11 @@
 
 namespace lockstep::nn {
 
-// Without shards.peers: `leaves` themselves. With: for each of them every rank's rows in shard
-// order, (total, columns), in one exchange for all; all ranks must call. Counts travel as data, the
-// sum is formed by the caller: exact with any transport.
-// Tensors on CUDA go from GPU to GPU where shards.device_peers knows a way, else through the host,
-// which waits for the stream.
+// Without shards.peers, returns `leaves`. With it, returns for each of them the rows of all ranks
+// in shard order, (total, columns). One exchange serves all tensors; all ranks must call. The
+// values are only copied, and the caller sums them, so the result does not depend on the transport.
+// Tensors on CUDA go from GPU to GPU if there are shards.device_peers, else through the host, which
+// waits for the stream.
 // Shapes: leaves (local shards, columns) f32. Errors: CommError.
 std::vector<Tensor> gather_shards(Stream& stream,
                                   const Shards& shards,

@@ -2,13 +2,10 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "nn/conv_options.h"
 
 namespace lockstep::nn {
 namespace {
-
-Conv2dOptions conv1x1(int64_t in_channels, int64_t out_channels) {
-  return {.in_channels = in_channels, .out_channels = out_channels, .bias = false};
-}
 
 SqueezeExciteOptions squeeze_options(int64_t channels) {
   return {.channels = channels,

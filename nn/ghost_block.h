@@ -1,4 +1,4 @@
-// GhostNet's blocks: half of the channels are cheap copies of the others.
+// GhostNet's blocks: half of the channels are computed from the others by cheap filters.
 #pragma once
 
 #include <memory>
@@ -32,9 +32,9 @@ struct GhostBlockOptions {
   bool squeeze_excite = false;
 };
 
-// Ghost module, a depthwise convolution where there is a stride, squeeze-and-excitation where
-// asked, a ghost module without ReLU; plus the shortcut: a depthwise and a 1x1 convolution where
-// the shape changes, else the input.
+// Ghost module, a depthwise convolution if there is a stride, squeeze-and-excitation if asked for,
+// and a ghost module without ReLU; plus the shortcut: a depthwise and a 1x1 convolution if the
+// shape changes, else the input.
 class GhostBottleneck : public Module {
  public:
   GhostBottleneck(const Init& init, const GhostBlockOptions& options);

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "nn/conv_options.h"
+
 namespace lockstep::nn {
 namespace {
 
@@ -18,7 +20,7 @@ struct Block {
   int stride;
 };
 
-// By stage.
+// The blocks of each stage.
 std::vector<std::vector<Block>> stage_table() {
   return {{{3, 16, 16, false, 1}},
           {{3, 48, 24, false, 2}},
@@ -62,19 +64,10 @@ std::vector<std::unique_ptr<Sequential>> make_stages(const Init& init) {
 }  // namespace
 
 GhostNet::GhostNet(const Init& init, const GhostNetOptions& options)
-    : conv_stem_(init,
-                 {.in_channels = 3,
-                  .out_channels = kStemChannels,
-                  .kernel = 3,
-                  .stride = 2,
-                  .pad = 1,
-                  .bias = false}),
+    : conv_stem_(init, conv3x3(3, kStemChannels, 2)),
       bn1_(init, kStemChannels, {.activation = Activation::kRelu}),
       stages_(make_stages(init)),
-      last_conv_(init,
-                 {.in_channels = stage_table().back().back().out_channels,
-                  .out_channels = kLastChannels,
-                  .bias = false}),
+      last_conv_(init, conv1x1(stage_table().back().back().out_channels, kLastChannels)),
       last_norm_(init, kLastChannels, {.activation = Activation::kRelu}),
       conv_head_(init, kLastChannels, kHidden),
       dropout_(options.dropout, 0),

@@ -1,4 +1,4 @@
-// Limits the norm of all gradients together.
+// Gradient clipping by the global norm of all gradients.
 #pragma once
 
 #include "nn/optimizer.h"
@@ -6,14 +6,14 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// Call clip() when gradients are summed over ranks and before the optimizer's step(), which then
-// shrinks them as it reads them. Norms are those of unscaled gradients, in an order that no number
-// of ranks changes. Source: torch.nn.utils.clip_grad_norm_. Exact rule:
-// kernels/optim/gradient_factors.h
+// Call clip() after gradients are summed over ranks and before the optimizer's step(), which then
+// multiplies gradients by the clipping factor as it reads them. Norms are of unscaled gradients;
+// they are summed in an order that does not depend on the number of ranks. Source:
+// torch.nn.utils.clip_grad_norm_. Exact rule: kernels/optim/gradient_factors.h
 class GradClipper {
  public:
-  // `optimizer` follows the factor from now on; it and the stream must outlive this. Requires:
-  // max_norm > 0.
+  // From now on `optimizer` applies the clipping factor. It and the stream must outlive this
+  // object. Requires: max_norm > 0.
   GradClipper(Stream& stream, Optimizer& optimizer, float max_norm);
 
   void clip();

@@ -1,4 +1,4 @@
-// Loss scaling: gradients that a 16-bit type would lose are multiplied on their way.
+// Loss scaling: gradients are multiplied by a factor, so that 16-bit types do not lose small ones.
 #pragma once
 
 #include <span>
@@ -9,28 +9,30 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// A step: loss.backward(scaler.seed(..)), check() when gradients are summed over ranks, the
-// optimizer's step(), then update(). A step with a gradient that is not finite is skipped: it
-// changes neither parameters nor the optimizer's state. Nothing waits for the host but read().
+// A step consists of loss.backward(scaler.seed(..)), check() after gradients are summed over ranks,
+// the optimizer's step(), and update(). A step with a gradient that is not finite is skipped: it
+// changes neither parameters nor the optimizer's state. Only read() waits for the device.
 // Source: torch.amp.GradScaler. Exact rule: kernels/optim/loss_scale.h
 class GradScaler {
  public:
-  // `optimizer` follows the scale from now on; it and the stream must outlive this.
+  // From now on `optimizer` divides gradients by the scale. It and the stream must outlive this
+  // object.
   GradScaler(Stream& stream,
              Optimizer& optimizer,
              const kernels::LossScaleRule& rule,
              const kernels::LossScaleState& initial = {});
 
-  // By applied steps from the run's first; the last one holds. set_lr() has no effect any more.
+  // Sets the learning rate of each applied step, from the run's first; the last one stays in
+  // effect. From now on set_lr() has no effect.
   void set_learning_rates(std::span<const double> lrs);
 
-  // The seed of backward() for a loss of so many leaves.
+  // The seed of backward() for a loss with this many leaves.
   Tensor seed(int64_t leaves) const;
   void check();
   // Errors: ShapeError for a rule out of range.
   void update();
 
-  // Waits for what was queued.
+  // Waits for all queued work.
   kernels::LossScaleState read() const;
   void restore(const kernels::LossScaleState& state);
   const kernels::LossScaleRule& rule() const { return rule_; }

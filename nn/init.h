@@ -1,18 +1,18 @@
-// PyTorch's initializations, from its generator in its order of draws.
+// PyTorch's initializations, drawn from its generator in its order.
 #pragma once
 
 #include "nn/module.h"
 
 namespace lockstep::nn {
 
-// Bit for bit: f32 of `shape`, drawn uniformly from (-1/sqrt(fan_in), 1/sqrt(fan_in)): row-major in
-// PyTorch's order, then brought into the engine's layout. On the dry device nothing is drawn.
+// Draw f32 tensors uniformly from (-1/sqrt(fan_in), 1/sqrt(fan_in)), bit for bit as PyTorch: in
+// row-major order, then converted to the engine's layout. On the dry device nothing is drawn.
 // Source: torch.nn.Conv2d and torch.nn.Linear, kaiming_uniform_(a=sqrt(5)) for weights.
 Tensor default_weight(const Init& init, const Shape& shape, int64_t fan_in);
 Tensor default_bias(const Init& init, int64_t size, int64_t fan_in);
 
-// Says what keeps its variance through a layer: activations (inputs a unit) or gradients (outputs
-// times kernel area).
+// Which values keep their variance through a layer: activations (kIn: inputs per unit) or gradients
+// (kOut: outputs times kernel area).
 enum class Fan { kIn, kOut };
 // Draws `weight` (K,C,R,S) or (O,K) from a normal distribution with mean 0 and variance
 // 2 / fan, within 1.8e-6 standard deviations of PyTorch's. On the dry device nothing is drawn.
@@ -23,8 +23,8 @@ void kaiming_normal(const Init& init, Fan fan, Tensor& weight);
 // Source: torch.nn.init.normal_.
 void normal(const Init& init, double std, Tensor& weight);
 
-// Makes filters k < min(K,C) of `weight` (K,C,R,S) hand on channel k: 1 at its center, which for an
-// even size is the pixel after it, and 0 elsewhere; the others stay.
+// Makes filter k of `weight` (K,C,R,S) pass channel k on, for k < min(K,C): 1 at its center, which
+// for an even size is the pixel after the middle, and 0 elsewhere. Other filters are unchanged.
 // Source: torch.nn.init.dirac_ of weight[:C].
 void dirac(const Init& init, Tensor& weight);
 

@@ -1,4 +1,4 @@
-// LARC: a learning rate of its own for each parameter, by its norm and its gradient's.
+// LARC: a separate learning rate for each parameter, from its norm and its gradient's norm.
 #pragma once
 
 #include <vector>
@@ -13,19 +13,20 @@ struct ParameterGroup;
 
 struct LarcParams {
   double trust_coefficient = 0.02;
-  bool clip = true;  // no rate is above the optimizer's own
+  bool clip = true;  // limit each rate to the optimizer's learning rate
 };
 
-// Computes the factors that Sgd multiplies gradients by. Norms are those of gradients that are
-// summed over ranks, in an order that no number of ranks changes; nothing waits for the host.
+// Computes the factors that Sgd multiplies gradients by. Gradients must be summed over ranks
+// before; norms are summed in an order that does not depend on the number of ranks. The host does
+// not wait.
 // Source: Apex's parallel/LARC.py. Exact rule: kernels/optim/gradient_factors.h
 class Larc {
  public:
   // Requires: params.trust_coefficient > 0.
   Larc(const std::vector<ParameterGroup>& groups, const LarcParams& params);
 
-  // (n), of the n parameters in groups' order, valid until the next call; of those without a
-  // gradient anything.
+  // Returns (n), one factor for each of the n parameters in groups' order, valid until the next
+  // call. The factor of a parameter without a gradient is meaningless.
   const Tensor& factors(Stream& stream,
                         const std::vector<ParameterGroup>& groups,
                         const kernels::StepControl& control,

@@ -1,5 +1,5 @@
-// Layers: a functional operation with its parameters, initialized as PyTorch's layer of the same
-// name; and chains of modules.
+// Layers: functional operations with their parameters, initialized as PyTorch's layers of the same
+// names; and Sequential.
 #pragma once
 
 #include <memory>
@@ -21,12 +21,12 @@ struct Conv2dOptions {
 
 class BatchNorm;
 
-// Base of the convolutions that may stand in front of a batch norm.
+// Base of the convolutions that may be followed by a batch norm.
 class ConvToNorm : public Module {
  public:
   // Computes the input of a batch norm. Requires: no bias.
   virtual NormInput to_norm(const Var& x) = 0;
-  // Computes to_norm(norm.forward(x)) and forgets the normalized value: nobody else may use it.
+  // Computes to_norm(norm.forward(x)) and frees the normalized value, which nothing else may use.
   virtual NormInput to_norm(NormInput x, BatchNorm& norm) = 0;
 };
 
@@ -49,7 +49,7 @@ struct DepthwiseConv2dOptions {
   int kernel = 3, stride = 1;  // square, in pixels; kernel / 2 of padding
 };
 
-// A filter a channel, without bias: (N,C,H,W) -> (N,C,OH,OW).
+// One filter per channel, without bias: (N,C,H,W) -> (N,C,OH,OW).
 class DepthwiseConv2d : public Module {
  public:
   DepthwiseConv2d(const Init& init, const DepthwiseConv2dOptions& options);
@@ -60,7 +60,7 @@ class DepthwiseConv2d : public Module {
   Var weight_;  // (C,1,R,S)
 };
 
-// A 1x1 convolution of images of one pixel, given as rows: (N,C) -> (N,K).
+// A 1x1 convolution of one-pixel images, which are given as rows: (N,C) -> (N,K).
 class OnePixelConv2d : public Module {
  public:
   OnePixelConv2d(const Init& init, int64_t in_channels, int64_t out_channels);
@@ -74,19 +74,19 @@ class OnePixelConv2d : public Module {
 struct BatchNormOptions {
   Activation activation = Activation::kNone;  // after it, in the same pass
   float eps = 1e-5F;
-  float momentum = 0.1F;    // the share of a step's statistics in the running ones, as in PyTorch
-  bool fixed_gain = false;  // the weight stays 1: a frozen parameter
+  float momentum = 0.1F;    // weight of a step's statistics in the running ones, as in PyTorch
+  bool fixed_gain = false;  // the weight is a frozen parameter that stays 1
 };
 
-// Batch normalization of (N,C,H,W) or (N,C). Where a residual is given, it is added before ReLU;
-// GELU takes none.
+// Batch normalization of (N,C,H,W) or (N,C). A residual, if given, is added before the activation,
+// which must not be GELU.
 class BatchNorm : public Module {
  public:
   BatchNorm(const Init& init, int64_t channels, const BatchNormOptions& options = {});
   Var forward(const Var& x) override { return forward(NormInput{x}); }
   Var forward(const NormInput& x);
   Forked forward(const NormInput& x, const Var& residual);
-  // Without its activation. Requires: training().
+  // Leaves out the activation. Requires: training().
   Var before_activation(const NormInput& x);
   void count_step() override { ++*num_batches_tracked_.data<int64_t>(); }
   void set_groups(BatchNormGroups groups) { state_.groups = groups; }
@@ -99,8 +99,8 @@ class BatchNorm : public Module {
   Tensor num_batches_tracked_;  // i64, one element
 };
 
-// From now on `model`'s batch norms take all ranks' images as one group, in whatever groups these
-// were dealt. Source: torch.nn.SyncBatchNorm.convert_sync_batchnorm
+// From now on `model`'s batch norms treat all ranks' images as one group, whatever the batch's
+// groups are. Source: torch.nn.SyncBatchNorm.convert_sync_batchnorm
 void convert_sync_batchnorm(Module& model);
 
 class Gelu : public Module {
@@ -122,11 +122,11 @@ class MaxPool2d : public Module {
   kernels::MaxPool2dParams params_;
 };
 
-// Zeroes elements at random while training, by the numbers that the batch gives its images: see
+// Zeroes elements at random while training, drawn from the batch's image numbers: see
 // kernels/random/dropout.h.
 class Dropout : public Module {
  public:
-  // `layer` tells a network's dropouts apart. Requires: 0 <= p <= 1.
+  // `layer` is different for each dropout of a network. Requires: 0 <= p <= 1.
   Dropout(double p, uint32_t layer) : p_(p), layer_(layer) {}
   Var forward(const Var& x) override;
 
@@ -136,7 +136,8 @@ class Dropout : public Module {
 };
 
 // Flattens (N,C,H,W) as PyTorch does and maps it to (N,O); in files the weight is (O, C*H*W). In
-// memory its columns follow the activations' channels-last order, so that no step transposes.
+// memory its columns are in the activations' channels-last order, so that no training step
+// transposes it.
 class Linear : public Module {
  public:
   Linear(const Init& init, int64_t in_features, int64_t out_features, bool bias = true);
@@ -148,7 +149,7 @@ class Linear : public Module {
   Var bias_;    // (O) or undefined
 };
 
-// A chain of modules. Children are named "0", "1", ... Owns: them.
+// A chain of modules, which it owns. They are named "0", "1", ...
 class Sequential : public Module {
  public:
   explicit Sequential(std::vector<std::unique_ptr<Module>> modules) : modules_(std::move(modules)) {

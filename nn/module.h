@@ -14,8 +14,8 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// Arguments of a model's construction: PyTorch's generator, drawn from in construction order, and
-// where tensors live.
+// Arguments of a model's constructor: PyTorch's generator, drawn from in construction order, and
+// the device of its tensors.
 struct Init {
   Mt19937& rng;
   Device device = Device::kCpu;
@@ -25,7 +25,7 @@ struct Init {
 struct StateEntry {
   std::string name;  // PyTorch's, "layer1.0.weight"
   Tensor tensor;     // the engine's layout
-  Shape file_shape;  // PyTorch's; as many elements
+  Shape file_shape;  // PyTorch's; the same number of elements
   bool is_parameter = false;
 };
 
@@ -35,12 +35,12 @@ std::vector<Tensor> tensors_of(std::span<const StateEntry> entries);
 struct NamedParameter {
   std::string name;  // PyTorch's, "layer1.0.weight"
   Var var;
-  Shape file_shape;      // PyTorch's; as many elements
-  bool of_norm = false;  // scale or offset of a normalization
-  bool frozen = false;   // no step changes it
+  Shape file_shape;      // PyTorch's; the same number of elements
+  bool of_norm = false;  // weight or bias of a normalization
+  bool frozen = false;   // never changed by training
 };
 
-// A function with state. Owns: its tensors. Children are members of the derived class.
+// A function with state. Owns its tensors; its children are members of the derived class.
 // Thread safety: none.
 class Module {
  public:
@@ -54,14 +54,15 @@ class Module {
   // Calls visit for this module and all below it.
   void apply(FunctionRef<void(Module&)> visit);
   void train(bool training = true);
-  // Counts on the host what a training step's forward() counts; for steps that a recorded graph
-  // repeats.
+  // Updates the step counters that forward() updates on the host, for training steps that a
+  // recorded graph replays.
   virtual void count_step();
   bool training() const { return training_; }
 
   // In state_dict() order: own parameters, own buffers, then each child's.
   std::vector<StateEntry> state() const;
-  // In PyTorch's parameters() order, without the frozen ones; the two below hold their parts.
+  // In PyTorch's parameters() order, without frozen parameters. parameters() and parameter_names()
+  // return parts of it.
   std::vector<NamedParameter> named_parameters() const;
   std::vector<Var> parameters() const;
   std::vector<std::string> parameter_names() const;
@@ -72,7 +73,7 @@ class Module {
   // file_shape: PyTorch's shape where it differs from the tensor's.
   Var register_parameter(std::string name, Tensor tensor, const Shape* file_shape = nullptr);
   Var register_norm_parameter(std::string name, Tensor tensor);
-  // A parameter that is part of the state and has no gradient.
+  // Registers a parameter that is part of the state and has no gradient.
   Var register_frozen(std::string name, Tensor tensor);
   Tensor register_buffer(std::string name, Tensor tensor);
   // The child must be a member of this module.

@@ -1,4 +1,4 @@
-// Optimizers: they turn gradients into new parameters.
+// Optimizers, which update parameters from gradients.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,16 @@ namespace lockstep::nn {
 struct ParameterGroup {
   std::vector<NamedParameter> parameters;
   double weight_decay = 0;
-  double lr_factor = 1;           // its learning rate is the optimizer's times this
-  bool may_orthogonalize = true;  // Muon; false: its matrices learn as the other parameters do
+  double lr_factor = 1;           // the group's learning rate is the optimizer's times this
+  bool may_orthogonalize = true;  // for Muon; false: it updates the group's matrices by Sgd
 };
 
-// Two groups: biases and batch norms' weights, all of rank 1, are not decayed, the others are.
+// Returns two groups: parameters with weight decay, and those of rank 1 (biases and batch-norm
+// weights) without.
 std::vector<ParameterGroup> without_bias_decay(std::vector<NamedParameter> parameters,
                                                double weight_decay);
 
-// Owns: its state tensors; shares the parameters. Thread safety: none.
+// Owns its state tensors and shares the parameters. Thread safety: none.
 class Optimizer {
  public:
   explicit Optimizer(std::vector<ParameterGroup> groups);
@@ -40,44 +41,47 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
-  // Drops the gradients of the last step.
+  // Discards the gradients of the last step.
   void zero_grad();
-  // Weights and buffers are as the first step will find them, or this is called again before it.
-  // Optional where no buffer counts.
+  // Call it when weights and buffers have the values with which the first step begins; it may be
+  // called again before that step. Optional if the optimizer averages no buffers.
   virtual void begin(Stream& /*stream*/) {}
   // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape.
-  // Parameters without a gradient are left alone.
+  // Parameters without a gradient are not changed.
   virtual void step(Stream& stream) = 0;
-  // After the run's last step.
+  // Call it after the run's last step.
   virtual void finish(Stream& /*stream*/) {}
   virtual void set_lr(double lr) = 0;
-  // From now on gradients are scaled, and with a state steps are applied or skipped and counted, as
-  // the tensors of `control` say at the time of step(). With a state the host does not know how
-  // many steps were applied: tell it before state() is asked for.
+  // From now on step() reads the factors of gradients from the tensors of `control`. With
+  // control.state, the device also decides whether a step is applied, and counts applied steps. The
+  // host does not know their number then, so call set_applied_steps() before state().
   virtual void follow(const kernels::StepControl& control) { control_ = control; }
   virtual void set_applied_steps(int64_t /*steps*/) {}
   const kernels::StepControl& control() const { return control_; }
-  // The parameters' gradients, where defined, in groups' order.
+  // The gradients that are defined, in groups' order.
   std::vector<Tensor> gradients() const;
-  // State that a resumed run needs beside the parameters, sharing memory:
-  // "<parameter>.momentum_buffer", of the parameter's file shape, and the like. Copied into another
-  // such optimizer's state, the next steps give the same bits.
+  // The state that a resumed run needs in addition to the parameters, such as
+  // "<parameter>.momentum_buffer" of the parameter's file shape. The entries share the optimizer's
+  // memory. If they are copied into the state of another optimizer of the same kind, its next steps
+  // give the same bits.
   virtual std::vector<StateEntry> state() const = 0;
-  // Those tensors of it that follow buffers: ranks that do not change a buffer have others.
+  // The part of state() that belongs to buffers. It differs between ranks, since not all ranks
+  // update each buffer.
   virtual std::vector<StateEntry> state_of_buffers() const { return {}; }
 
   const std::vector<ParameterGroup>& groups() const { return groups_; }
 
  protected:
-  // control(), for the steps of this group.
+  // control() with this group's lr_factor.
   kernels::StepControl control_of(const ParameterGroup& group) const;
-  // A tensor of zeros for each parameter, in groups' order.
+  // One tensor of zeros per parameter, in groups' order.
   std::vector<Tensor> zeros_like_parameters() const;
-  // Appends "<parameter>.<suffix>" for the first tensors, one a parameter in groups' order.
+  // Appends "<parameter>.<suffix>" for each parameter in groups' order, with the first of
+  // `tensors`.
   void append_state(std::vector<StateEntry>& entries,
                     std::string_view suffix,
                     const std::vector<Tensor>& tensors) const;
-  // "<buffer>.<suffix>" for the last of `tensors`.
+  // Returns "<buffer>.<suffix>" for each buffer, with the last of `tensors`.
   static std::vector<StateEntry> state_of(const std::vector<StateEntry>& buffers,
                                           std::string_view suffix,
                                           const std::vector<Tensor>& tensors);
@@ -87,8 +91,8 @@ class Optimizer {
   kernels::StepControl control_;
 };
 
-// Source: torch.optim.SGD. Exact rule: kernels/optim/sgd.h. Each group has its own weight decay,
-// instead of params.weight_decay, and its own part of the rate, as in all optimizers.
+// Source: torch.optim.SGD. Exact rule: kernels/optim/sgd.h. As in all optimizers, each group has
+// its own weight decay, which replaces params.weight_decay, and its own learning rate factor.
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params);
@@ -102,12 +106,12 @@ class Sgd : public Optimizer {
 
  private:
   kernels::SgdParams params_;
-  std::vector<Tensor> momentum_;  // one a parameter; empty without momentum
+  std::vector<Tensor> momentum_;  // one per parameter; empty without momentum
   std::optional<Larc> larc_;
 };
 
 // Source: torch.optim.Adam, and AdamW with params.decoupled. Exact rule: kernels/optim/adam.h.
-// Steps are counted once for all parameters, also for those that had no gradient.
+// All parameters share one step count, including those that had no gradient in some steps.
 // State: "<parameter>.exp_avg", "<parameter>.exp_avg_sq", "adam.step".
 class Adam : public Optimizer {
  public:
@@ -121,9 +125,10 @@ class Adam : public Optimizer {
 
  protected:
   const kernels::AdamParams& params() const { return params_; }
-  // The number of the step that begins, from 1; 0 where the device counts.
+  // Returns the number of the step that begins, from 1; 0 if the device counts steps.
   int64_t count_step();
-  // One for each parameter of the group that has a gradient; `first`: parameters of groups before.
+  // One slot for each parameter of the group that has a gradient. `first`: the number of parameters
+  // in the groups before.
   std::vector<kernels::AdamSlot> slots_of(const ParameterGroup& group, size_t first) const;
 
  private:
@@ -132,13 +137,13 @@ class Adam : public Optimizer {
   Tensor steps_;  // (1), i64, on the CPU
 };
 
-// Adam with a learning rate of its own for each tensor that is decayed.
+// Adam with a separate learning rate for each tensor with weight decay.
 //   u = (exp_avg / (1 - beta1^t)) / (sqrt(exp_avg_sq / (1 - beta2^t)) + eps) + weight_decay * param
 //   ratio = 1 without weight decay, and where |param| or |u| is 0; else |param| / |u|
 //   param = param - lr * ratio * u
-// Norms are those of kernels/reduce/tensor_norms.h, each tensor's by itself.
-// Source: timm.optim.Lamb, which limits the norm of all gradients to 1 first: GradClipper does that
-// here. You et al. 2019, "Large Batch Optimization for Deep Learning".
+// Norms are of each tensor, as in kernels/reduce/tensor_norms.h.
+// Source: timm.optim.Lamb. It also clips the norm of all gradients to 1, for which GradClipper is
+// used here. You et al. 2019, "Large Batch Optimization for Deep Learning".
 // State: Adam's.
 class Lamb : public Adam {
  public:
@@ -153,28 +158,28 @@ class Lamb : public Adam {
                   std::span<const kernels::AdamSlot> slots,
                   int64_t step);
 
-  Tensor zeros_;  // f32, one a parameter of the greatest group
+  Tensor zeros_;  // f32, one per parameter of the largest group
 };
 
 struct MuonParams {
   double lr = 0.02;
   double momentum = 0.95;
   bool nesterov = true;
-  Dtype products = Dtype::kF32;  // or kBF16: of orthogonalize()
+  Dtype products = Dtype::kF32;  // or kBF16: type of orthogonalize()'s products
 };
 
-// Moves each matrix by its momentum made orthogonal. A parameter of rank 2 or more is a matrix of
-// (first extent) rows, a convolution's of (K, C*R*S).
+// Updates each matrix by its orthogonalized momentum. A parameter of rank 2 or more is a matrix
+// whose rows are its first extent; a convolution's weight is (K, C*R*S).
 //   buf = momentum * buf + grad;  u = nesterov ? grad + momentum * buf : buf
 //   x = orthogonalized(u / (|u| + 1e-7))
 //   param = param * (1 - lr * weight_decay) - lr * sqrt(max(1, rows / columns)) * x
-// Other parameters, and groups that may not orthogonalize, learn by Sgd with the same rate and
-// momentum. All but `products` is in f32. A matrix's products are cut by its shape alone, so their
-// bits depend on no number of ranks or threads; each rank computes them from gradients that are
-// summed already.
-// Source: Keller Jordan's Muon, github.com/KellerJordan/Muon. Its momentum is this one times
-// 1 - momentum, which the division by |u| undoes. Its factor of a convolution is that of the
-// filter's sides, which is 1 where they are equal; here it is that of the matrix.
+// Other parameters, and groups without may_orthogonalize, are updated by Sgd with the same learning
+// rate and momentum. All arithmetic but the products is in f32. How a product is split into tasks
+// depends only on the matrix's shape, so its bits do not depend on the number of threads. Each rank
+// computes all products from gradients that are already summed over ranks.
+// Source: Keller Jordan's Muon, github.com/KellerJordan/Muon. Its momentum is this one times 1 -
+// momentum, which the division by |u| cancels. For a convolution its factor is computed from the
+// filter's height and width, so it is 1 for square filters; here it is computed from the matrix.
 // State: "<parameter>.momentum_buffer".
 class Muon : public Optimizer {
  public:
@@ -195,11 +200,11 @@ class Muon : public Optimizer {
   Tensor one_;                    // (1), f32: 1
 };
 
-// Five steps of Newton and Schulz's iteration, after which the singular values of x (rows, columns)
-// are near 1, if they were at most 1 and not tiny; x is multiplied by `scale` then.
+// Makes x (rows, columns) nearly orthogonal by five Newton-Schulz steps: its singular values come
+// near 1, if they were at most 1 and not tiny. Then multiplies x by `scale`.
 //   a = x x^T;  x = 3.4445 x + (-4.7750 a + 2.0315 a a) x       for rows <= columns, else x^T so
-// x is f32. Of a product in bf16 both factors and the result are rounded; its sums, and the sums of
-// matrices, stay in f32.
+// x is f32. With products in bf16, a product's factors and result are rounded to bf16; its sums,
+// and sums of matrices, stay in f32.
 void orthogonalize(Stream& stream, Tensor& x, double scale, Dtype products = Dtype::kF32);
 
 // Steps after which the fast and the slow weights are synchronized, counted from 1:
@@ -216,8 +221,9 @@ struct LookaheadParams {
   int64_t total_steps = 1;  // of the run; kAirbench
 };
 
-// Beside an optimizer, f32 averages of its parameters and of `buffers`, tensors that training steps
-// change. State: that of `fast`, "<parameter or buffer>.<suffix>", and the counter of steps.
+// Base of optimizers that keep f32 averages of the parameters that `fast` updates, and of
+// `buffers`, tensors that training steps change. State: that of `fast`, "<parameter or
+// buffer>.<suffix>", and a step counter.
 class AveragingOptimizer : public Optimizer {
  public:
   void begin(Stream& stream) override { fast_->begin(stream); }
@@ -239,7 +245,7 @@ class AveragingOptimizer : public Optimizer {
 
   Optimizer& fast() { return *fast_; }
   const std::vector<StateEntry>& buffers() const { return buffers_; }
-  const std::vector<Tensor>& averages() const { return averages_; }  // of values()
+  const std::vector<Tensor>& averages() const { return averages_; }  // one for each of values()
   int64_t& counter() { return *counter_.data<int64_t>(); }
   std::vector<Tensor> values() const;      // parameters in groups' order, then buffers
   void copy_values(Stream& stream) const;  // into the averages
@@ -249,7 +255,7 @@ class AveragingOptimizer : public Optimizer {
   std::vector<StateEntry> buffers_;
   Names names_;
   std::vector<Tensor> averages_;
-  Tensor counter_;  // (1), i64, on the CPU: steps taken
+  Tensor counter_;  // (1), i64, on the CPU: number of steps
 };
 
 // Lets `fast` take k steps, then moves the slow weights by alpha toward the result and makes them
@@ -271,18 +277,18 @@ class Lookahead : public AveragingOptimizer {
  private:
   bool from_initial_weights() const { return params_.variant != LookaheadVariant::kAlphadl; }
   bool synchronizes_after(int64_t step) const;
-  int64_t falls_over() const;  // steps, in which alpha does; 0: it stays
+  int64_t falls_over() const;  // steps over which alpha falls to its value; 0: constant
   void step_on_host(Stream& stream);
   void synchronize(Stream& stream, const kernels::LookaheadParams& how);
 
   LookaheadParams params_;
-  bool has_slow_ = false;     // of this process's making
-  bool has_stepped_ = false;  // in this process
+  bool has_slow_ = false;     // slow weights were set in this process
+  bool has_stepped_ = false;  // step() was called in this process
 };
 
-// Keeps a moving average of the parameters that `fast` updates, and of `buffers`, f32 tensors that
-// training steps change. It begins as they are before the first step. Exact rule:
-// kernels/optim/weight_averages.h, each applied step one of its steps.
+// Keeps an exponential moving average of the parameters that `fast` updates, and of `buffers`, f32
+// tensors that training steps change. It starts with their values before the first step. Exact
+// rule: kernels/optim/weight_averages.h, where only applied steps count.
 // State: that of `fast`, "<parameter or buffer>.ema", "ema.step".
 class Ema : public AveragingOptimizer {
  public:
@@ -291,13 +297,13 @@ class Ema : public AveragingOptimizer {
 
   void step(Stream& stream) override;
 
-  // Copies the average over parameters and buffers; returns what they were, for put_back().
+  // Replaces parameters and buffers by their averages; returns the old values, for put_back().
   std::vector<Tensor> put_into_model(Stream& stream) const;
   void put_back(Stream& stream, std::span<const Tensor> values) const;
 
  private:
   double decay_;
-  bool has_begun_ = false;  // in this process
+  bool has_begun_ = false;  // step() was called in this process
 };
 
 }  // namespace lockstep::nn

@@ -2,26 +2,10 @@
 
 #include <utility>
 
+#include "nn/conv_options.h"
+
 namespace lockstep::nn {
 namespace {
-
-Conv2dOptions conv1x1(int64_t in_channels, int64_t out_channels, int stride = 1) {
-  return {.in_channels = in_channels,
-          .out_channels = out_channels,
-          .kernel = 1,
-          .stride = stride,
-          .bias = false};
-}
-
-Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels, int stride = 1, int groups = 1) {
-  return {.in_channels = in_channels,
-          .out_channels = out_channels,
-          .kernel = 3,
-          .stride = stride,
-          .pad = 1,
-          .bias = false,
-          .groups = groups};
-}
 
 std::unique_ptr<SqueezeExcite> squeeze_excite(const Init& init, int64_t channels) {
   const double sixteenth = static_cast<double>(channels) / 16;
@@ -36,7 +20,7 @@ Forked join(const DropPath& drop_path, bool training, const Var& branch, const V
   return unforked(stochastic_depth(branch, shortcut, drop_path.p, drop_path.block));
 }
 
-// The same of norm(y), which ends in that ReLU.
+// The same for the branch norm(y), where `norm` applies the ReLU.
 Forked join(const DropPath& drop_path, BatchNorm& norm, const NormInput& y, const Var& shortcut) {
   if (!norm.training() || drop_path.p == 0) return norm.forward(y, shortcut);
   return join(drop_path, true, norm.before_activation(y), shortcut);

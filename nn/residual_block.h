@@ -11,24 +11,26 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// How often images leave out a block's branch while training (kernels/random/stochastic_depth.h).
+// Stochastic depth: in training each image leaves out a block's branch with probability p
+// (kernels/random/stochastic_depth.h).
 struct DropPath {
   double p = 0;
-  uint32_t block = 0;  // number in the network
+  uint32_t block = 0;  // index in the network
 };
-// 0 for the first block, `last` for the last one, along a line between. Source: timm's ResNet.
+// The probability is 0 for the first block, `last` for the last one, and linear in between. Source:
+// timm's ResNet.
 DropPath drop_path_of(double last, int64_t block, int64_t blocks);
 
 struct BlockOptions {
   int64_t in_channels = 0;
-  int64_t planes = 0;  // of the 3x3 convolutions
-  int stride = 1;      // of the first 3x3 convolution
-  // A bottleneck's 3x3 convolution, in groups, has group_width / 64 * planes channels a group.
+  int64_t planes = 0;  // channels of the 3x3 convolutions
+  int stride = 1;      // stride of the first 3x3 convolution
+  // A bottleneck's 3x3 convolution has group_width / 64 * planes channels per group.
   // Source: torchvision's ResNeXt.
   int groups = 1;
   int64_t group_width = 64;
-  bool squeeze_excite = false;  // of a bottleneck, after its last norm
-  bool blur_pool = false;       // make_conv's, for the convolution with the stride
+  bool squeeze_excite = false;  // in a bottleneck, after its last norm
+  bool blur_pool = false;       // for the convolution with the stride: make_conv()
   DropPath drop_path = {};
 
   int64_t width() const { return planes * group_width / 64 * groups; }
@@ -49,7 +51,8 @@ class ProjectionShortcut : public Module {
   BatchNorm bn_;
 };
 
-// Every other pixel, new channels of zeros on both sides. No parameters.
+// Takes every other pixel of every other row and adds channels of zeros on both sides. No
+// parameters.
 // Source: He et al. 2015, option A.
 class PaddingShortcut : public Module {
  public:
@@ -60,14 +63,14 @@ class PaddingShortcut : public Module {
   int64_t out_channels_;
 };
 
-// Base of the blocks: the branch enters the convolutions, the value the shortcut.
+// Base of the blocks: the convolutions take x.branch, the shortcut takes x.value.
 class ResidualBlock : public Module {
  public:
   Var forward(const Var& x) override { return forward(unforked(x)).value; }
   virtual Forked forward(const Forked& x) = 0;
 };
 
-// Blocks one after the other, named "0", "1", ... Owns: them.
+// A chain of blocks, which it owns. They are named "0", "1", ...
 class ResidualStage : public ResidualBlock {
  public:
   explicit ResidualStage(std::vector<std::unique_ptr<ResidualBlock>> blocks);
@@ -78,7 +81,7 @@ class ResidualStage : public ResidualBlock {
   std::vector<std::unique_ptr<ResidualBlock>> blocks_;
 };
 
-// relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), both 3x3. No shortcut is the identity.
+// relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), both 3x3. A null shortcut is the identity.
 class BasicBlock : public ResidualBlock {
  public:
   static constexpr int kExpansion = 1;
@@ -112,7 +115,7 @@ class Bottleneck : public ResidualBlock {
   std::unique_ptr<ConvToNorm> conv2_;
   BatchNorm bn2_;
   Conv2d conv3_;
-  BatchNorm bn3_;  // with the ReLU, unless there is se_
+  BatchNorm bn3_;  // applies the ReLU, unless there is se_
   std::unique_ptr<SqueezeExcite> se_;
   std::unique_ptr<Module> shortcut_;
   DropPath drop_path_;

@@ -48,7 +48,7 @@ Conv2dOptions stem(bool cifar) {
           .bias = false};
 }
 
-// The shortcut is built, and draws, before its block: torchvision's order.
+// The shortcut is built before its block, so that weights are drawn in torchvision's order.
 template <class Block>
 std::unique_ptr<ResidualBlock> make_block(const Init& init, const BlockOptions& options) {
   const int64_t out_channels = options.planes * Block::kExpansion;
@@ -68,7 +68,8 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
   int64_t channels = kStemChannels;
   int64_t planes = kStemChannels;
   int64_t number = 0;
-  const int64_t all = std::accumulate(network.blocks.begin(), network.blocks.end(), int64_t{0});
+  const int64_t block_count =
+      std::accumulate(network.blocks.begin(), network.blocks.end(), int64_t{0});
   for (const int depth : network.blocks) {
     std::vector<std::unique_ptr<ResidualBlock>> blocks;
     for (int b = 0; b < depth; ++b) {
@@ -82,7 +83,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                              .group_width = options.group_width,
                              .squeeze_excite = options.squeeze_excite,
                              .blur_pool = options.blur_pool,
-                             .drop_path = drop_path_of(options.drop_path, number++, all)}));
+                             .drop_path = drop_path_of(options.drop_path, number++, block_count)}));
       channels = planes * Block::kExpansion;
     }
     stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));

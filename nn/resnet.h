@@ -1,5 +1,4 @@
-// ResNet for images of ImageNet's kind, with torchvision's parameter names, and SE-ResNet with
-// timm's.
+// ResNet for ImageNet-sized images, with torchvision's parameter names, and SE-ResNet with timm's.
 #pragma once
 
 #include <memory>
@@ -14,23 +13,23 @@ namespace lockstep::nn {
 struct ResNetOptions {
   int64_t classes = 1000;
   bool cifar_stem = false;          // 3x3 convolution of stride 1, no max-pool: for 32x32 images
-  bool zero_init_residual = false;  // each block starts as its shortcut
+  bool zero_init_residual = false;  // initially each block computes only its shortcut
   // The bottlenecks' 3x3 convolutions: resnext50_32x4d has groups = 32, group_width = 4.
   int groups = 1;
   int64_t group_width = 64;
   bool squeeze_excite = false;  // in the bottlenecks: seresnet50
-  bool blur_pool = false;       // make_conv's, for all convolutions
-  double drop_path = 0;         // of the last block: drop_path_of()
+  bool blur_pool = false;       // for all convolutions: make_conv()
+  double drop_path = 0;         // probability for the last block: drop_path_of()
 };
 
 // Stem, four stages of blocks, average pool, fc: (N,3,H,W) -> (N,classes). Initial weights are
-// torchvision's of the same generator: convolutions kaiming_normal (fan out), fc PyTorch's default.
+// those that torchvision draws from the same generator: convolutions kaiming_normal (fan out), fc
+// PyTorch's default.
 // Source: He et al. 2015; Xie et al. 2016, "Aggregated Residual Transformations"; torchvision's
 // models.resnet, version 1.5; Hu et al. 2017; timm's models.resnet.
 class ResNet : public Module {
  public:
-  // Requires: depth is 18, 34, 50, 101 or 152; the first two have no groups and no
-  // squeeze-and-excitation.
+  // Requires: depth is 18, 34, 50, 101 or 152; with 18 and 34, groups = 1 and no squeeze_excite.
   ResNet(const Init& init, int depth, const ResNetOptions& options);
   Var forward(const Var& x) override;
 

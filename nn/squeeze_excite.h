@@ -8,13 +8,13 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// The multiple of `divisor` next to `count`, at least one of it; the one above where that is less
-// than `limit` times count. Source: timm's make_divisible.
+// The multiple of `divisor` nearest to `count`, at least `divisor`; the next one if that is less
+// than limit * count. Source: timm's make_divisible.
 int64_t nearest_multiple(double count, int64_t divisor, double limit);
 
 struct SqueezeExciteOptions {
   int64_t channels = 0;
-  int64_t reduced = 0;  // between the two convolutions
+  int64_t reduced = 0;  // channels between the two convolutions
   kernels::GateForm gate = kernels::GateForm::kSigmoid;
   std::string reduce_name = "fc1";
   std::string expand_name = "fc2";

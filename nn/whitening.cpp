@@ -16,16 +16,16 @@ namespace lockstep::nn {
 namespace {
 
 constexpr double kMinVariance = 5e-4;     // added to each eigenvalue
-constexpr int64_t kMaxColumns = 1 << 15;  // of a patch row, whose sums are 32 bits
+constexpr int64_t kMaxColumns = 1 << 15;  // in a patch row, so that its sums fit into 32 bits
 
-// Sums over patches of bytes. A patch has n values, in the order (C,R,S) of a filter.
+// Sums over patches of pixels. A patch has n byte values, in the order (C,R,S) of a filter.
 struct PatchSums {
   int64_t patches = 0;
   std::vector<int64_t> values;    // (n)
   std::vector<int64_t> products;  // (n,n), symmetric
 };
 
-// The patches whose upper row is one row of an image, value by value: (n, columns).
+// All patches with the same top row of an image, stored as (n, columns).
 class PatchRow {
  public:
   PatchRow(const Shape& images, int kernel)
@@ -89,8 +89,8 @@ PatchSums sum_patches(const Tensor& images, int kernel) {
   return sums;
 }
 
-// Means of products of two normalized values, (n,n): the bytes' mean products through
-// (byte / 255 - mean) / std.
+// Mean products of two normalized values, (n,n), computed from the bytes' sums, where a byte is
+// normalized to (byte / 255 - mean) / std.
 std::vector<double> second_moments(const PatchSums& sums,
                                    const kernels::NormalizeImageParams& normalize,
                                    int64_t values_per_channel) {

@@ -1,4 +1,4 @@
-// A first layer that decorrelates the pixels of small patches, as images to train on have them.
+// A first layer that decorrelates the pixels of small patches, fitted to training images.
 #pragma once
 
 #include "core/function_ref.h"
@@ -9,8 +9,8 @@
 namespace lockstep::nn {
 
 // A convolution without padding whose filters are frozen and whose bias is trained:
-// (N,C,H,W) -> (N,2n,H-R+1,W-R+1) with n = C R R. The bias starts at 0, the filters as those of a
-// convolution that is trained; fit() makes them whiten.
+// (N,C,H,W) -> (N,2n,H-R+1,W-R+1) with n = C R R. The bias is initialized to 0, the filters as
+// those of a trainable convolution; fit() replaces them by whitening filters.
 // Source: Page 2019, "How to Train Your ResNet 8"; Jordan 2024, arXiv 2404.00498.
 class Whitening : public Module {
  public:
@@ -18,11 +18,11 @@ class Whitening : public Module {
   Var forward(const Var& x) override;
   int64_t filters() const { return weight_.shape()[0]; }
 
-  // Sets the filters by all patches of images (N,C,H,W) u8 on the CPU, normalized. With the
+  // Fits the filters to all patches of the normalized images (N,C,H,W), u8 on the CPU. With the
   // eigenvalues v and eigenvectors e of their (n,n) matrix of second moments, largest v first, they
   // are e / sqrt(v + 5e-4) and then the same with the other sign. An eigenvector's component of
   // largest magnitude is positive in the first half. Sums over patches are exact, so the filters'
-  // bits depend on the images and this build alone.
+  // bits depend only on the images and on this build.
   // Errors: ShapeError; EnvironmentError in a build without Eigen.
   void fit(const Tensor& images, const kernels::NormalizeImageParams& normalize);
 
@@ -31,8 +31,8 @@ class Whitening : public Module {
   Var bias_;    // (2n)
 };
 
-// Fits the network's whitening layers, if it has any: then `images` is called. For one rank, whose
-// weights the others are given.
+// Fits the network's whitening layers. `images` is called only if there are any. Call it on one
+// rank and broadcast the weights to the others.
 void fit_whitening(Module& network,
                    const kernels::NormalizeImageParams& normalize,
                    FunctionRef<Tensor()> images);

@@ -1,6 +1,5 @@
-// Chooses the GPU of this process. No toolkit header is included here, as in all of core/cuda but
-// launch.h and error.h: a build without CUDA has the same functions (core/cuda_absent.cpp), which
-// refuse.
+// Chooses the GPU of this process. No header of core/cuda but launch.h and error.h includes a CUDA
+// toolkit header: a build without CUDA has the same functions (core/cuda_absent.cpp), which throw.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +16,13 @@ namespace lockstep::cuda {
 inline constexpr int kOldestMajor = 8;  // sm_80; newer architectures compile the PTX
 
 struct DeviceProperties {
-  int index = -1;  // among the visible ones; -1: none
+  int index = -1;  // among the visible devices; -1: none
   std::string name;
   std::string uuid;          // as nvidia-smi -L prints it, and CUDA_VISIBLE_DEVICES takes it
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   size_t total_bytes = 0;
-  size_t shared_bytes_per_block = 0;  // the most a launch may ask for
+  size_t shared_bytes_per_block = 0;  // the most that a launch may request
 
   // "sm_90"
   std::string architecture() const { return "sm_" + std::to_string(major) + std::to_string(minor); }
@@ -36,39 +35,40 @@ struct Obstacle {
   enum class Kind : uint8_t {
     kNotBuilt,   // this build has no CUDA
     kNoDriver,   // libcuda is missing
-    kOldDriver,  // it knows an older CUDA than the build's
-    kNoDevice,   // none is there, or CUDA_VISIBLE_DEVICES hides all
+    kOldDriver,  // the driver supports only an older CUDA than the build's
+    kNoDevice,   // there is none, or CUDA_VISIBLE_DEVICES hides all
     kBroken,     // CUDA fails to start
   };
   Kind kind = Kind::kNotBuilt;
   EnvironmentError error;  // what select_device() throws
 };
-// Nothing where a device is visible. Chooses none.
+// Returns nothing when a device is visible. Does not choose a device.
 std::optional<Obstacle> find_obstacle();
 
-// "13.0": the newest CUDA that the driver knows, and the one that this build uses. Empty without a
-// driver, and in a build without CUDA.
+// The newest CUDA version that the driver supports, and the version that this build uses, as
+// "13.0". Empty without a driver, and in a build without CUDA.
 std::string driver_version();
 std::string runtime_version();
 
-// Devices that CUDA_VISIBLE_DEVICES leaves. 0 where there is an obstacle.
+// The number of devices that CUDA_VISIBLE_DEVICES leaves. 0 where there is an obstacle.
 int visible_devices();
-// Properties of each. Errors: EnvironmentError.
+// Properties of each visible device. Errors: EnvironmentError.
 std::vector<DeviceProperties> list_devices();
-// The one of that UUID among them; -1: none.
+// Index of the visible device with that UUID; -1: none.
 int visible_device(const std::string& uuid);
 
-// Makes a device this process's for good: the visible ones in turn, so that ranks share them where
-// there are more. local_ranks: processes on this host. Errors: EnvironmentError, in three lines: no
-// driver, no device, an architecture that no kernel of this build fits; InternalError after another
-// choice. Requires: 0 <= local_rank < local_ranks.
+// Chooses this process's device once and for all: visible device local_rank modulo their number, so
+// that ranks share devices when there are more ranks. local_ranks: processes on this host. Errors:
+// EnvironmentError when there is no driver, no device, or no kernel for its architecture in this
+// build; InternalError after a different choice. Requires: 0 <= local_rank < local_ranks.
 void select_device(int local_rank, int local_ranks);
-// Chooses device 0 if none was chosen yet, and makes the chosen one the calling thread's: threads
-// begin with device 0. What makes streams or memory calls it; another thread than theirs that
-// launches calls it first. Errors: as select_device.
+// Chooses device 0 if none was chosen yet, and makes the chosen device current in the calling
+// thread, since a thread begins with device 0. Functions that create streams or memory call it. A
+// thread that launches work without having created any must call it first. Errors: as
+// select_device.
 void ensure_device();
 
-// Properties of the chosen device, and its memory that nobody holds now. Errors: as ensure_device.
+// Properties of the chosen device, and its free memory in bytes. Errors: as ensure_device.
 const DeviceProperties& device_properties();
 size_t free_bytes();
 

@@ -1,4 +1,4 @@
-// Failures of the CUDA runtime, with the op that met them.
+// Errors of the CUDA runtime, with the op that got them.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace lockstep::cuda {
 
-// Exit code 5. A kernel fails after its launch: where the device is lost for good (`sticky`), the
-// op named met the failure and an earlier one may have caused it.
+// Exit code 5. A kernel fails asynchronously, after its launch: if the error is sticky, so that the
+// process can no longer use the device, the op that is named got the error, but an earlier one may
+// have caused it.
 class CudaError : public EnvironmentError {
  public:
-  // `why` is said where the status does not explain itself.
+  // `why` is printed unless the error is sticky; if empty, an explanation of the status is printed.
   CudaError(std::string_view op, cudaError_t status, const std::string& why = {});
 
   cudaError_t status() const { return status_; }

@@ -27,7 +27,7 @@ class Recording {
     cudaGraph_t graph = nullptr;
     cudaStreamEndCapture(stream_, &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
-    cudaGetLastError();  // the body's own error is on its way
+    cudaGetLastError();  // clears it: the body's exception is being thrown
   }
 
   std::shared_ptr<CUgraph_st> end() {
@@ -60,7 +60,7 @@ void Graph::launch(CUstream_st* stream) const {
   check(cudaGraphLaunch(executable_.get(), stream), "graph");
 }
 
-bool records_here() {
+bool is_recording_here() {
   return recording_here;
 }
 

@@ -1,5 +1,5 @@
-// A stream's work recorded once and given again in one call. No toolkit header here: a build
-// without CUDA has the same functions (core/cuda_absent.cpp), which refuse.
+// CUDA graphs: a stream's work, recorded once and launched again in one call. No toolkit header
+// here: a build without CUDA has the same functions (core/cuda_absent.cpp), which throw.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ struct CUgraphExec_st;
 
 namespace lockstep::cuda {
 
-// Addresses are recorded with the work: what it reads and writes must stay where it is, see
-// core/cuda/memory.h.
+// The work is recorded with its addresses, so the memory that it reads and writes must stay
+// allocated: see core/cuda/memory.h.
 class Graph {
  public:
   Graph() = default;  // empty
 
-  // Records what `body` gives to the stream, and runs none of it. Errors: what `body` throws;
-  // CudaError for what cannot be recorded: waiting for the device.
+  // Records the work that `body` queues on the stream, without running it. Errors: those of `body`;
+  // CudaError for operations that cannot be recorded, such as waiting for the device.
   static Graph record(CUstream_st* stream, FunctionRef<void()> body);
 
   explicit operator bool() const { return executable_ != nullptr; }
@@ -30,9 +30,9 @@ class Graph {
 };
 
 // True while the calling thread is inside record().
-bool records_here();
-// True while work that the stream is given is recorded: it, or a stream that it waits for, is
-// inside record().
+bool is_recording_here();
+// True while work queued on the stream is recorded: the stream itself, or one that it waits for, is
+// being recorded.
 bool is_recording(CUstream_st* stream);
 
 }  // namespace lockstep::cuda

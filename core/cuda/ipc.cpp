@@ -14,7 +14,7 @@ namespace {
 static_assert(sizeof(Handle) == sizeof(cudaIpcMemHandle_t));
 static_assert(sizeof(Handle) == sizeof(cudaIpcEventHandle_t));
 
-// The runtime has no such question; cuda.h's CUresult and CUdeviceptr.
+// The runtime has no such query. The types stand for cuda.h's CUresult and CUdeviceptr.
 using AddressRange = int(unsigned long long* base, size_t* bytes, unsigned long long at);
 
 uint64_t offset_in_allocation(const std::byte* at) {

@@ -1,6 +1,6 @@
-// Device memory and events that other processes of this host reach: CUDA's interprocess
-// communication. No toolkit header here; a build without CUDA has the same functions
-// (core/cuda_absent.cpp), which refuse.
+// Device memory and events shared with other processes of this host, by CUDA's interprocess
+// communication (IPC). No toolkit header here; a build without CUDA has the same functions
+// (core/cuda_absent.cpp), which throw.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ struct CUevent_st;
 
 namespace lockstep::cuda {
 
-// Whether kernels of this process may touch memory of the device of that UUID: its own, or one that
-// it sees and that is a peer. Errors: CudaError.
+// Tells whether kernels of this process can access memory of the device with that UUID: its own
+// device, or a visible one that is a peer. Errors: CudaError.
 bool can_reach(const std::string& uuid);
 
-// Sent to other processes as it is.
+// An opaque value, sent to other processes unchanged.
 using Handle = std::array<std::byte, 64>;
 
-// CUDA's handle means a whole allocation, hence the offset.
+// CUDA's handle denotes a whole allocation, hence the offset.
 struct MemoryHandle {
   Handle allocation{};
   uint64_t offset = 0;
@@ -30,18 +30,18 @@ struct MemoryHandle {
 // Exports memory on this process's device, which others may map until it is freed. Errors:
 // CudaError; EnvironmentError without a driver.
 MemoryHandle export_memory(const std::byte* at);
-// Another process's memory where this one sees it, as long as a copy lives; all must have ended
-// before that process frees it. Errors: CudaError where CUDA refuses.
+// Maps another process's memory into this one. It stays mapped while a copy of the pointer lives;
+// all copies must be gone before that process frees the memory. Errors: CudaError.
 std::shared_ptr<std::byte> import_memory(const MemoryHandle& handle);
 
-// An event that is recorded by one process and waited for by others: what stands in their streams
-// behind the wait runs when the recorded one has passed. A wait is for what was recorded at the
-// time of the call, and before the first record for nothing. Ends in its own process last.
+// An event that one process records and others wait for: work queued in their streams after the
+// wait runs when the recorded work is done. A wait refers to the latest record() at the time of the
+// call; before the first one it does nothing. The recording process must destroy its event last.
 // Errors of all functions: CudaError.
 class InterprocessEvent {
  public:
   InterprocessEvent();                               // Errors: also as Event's
-  explicit InterprocessEvent(const Handle& theirs);  // another process's, not recorded here
+  explicit InterprocessEvent(const Handle& theirs);  // another process's; must not be recorded here
 
   Handle handle() const;
   void record(CUstream_st* stream);

@@ -1,4 +1,4 @@
-// Launches kernels; there is no other way. Included by .cu files alone.
+// The only way to launch kernels. Only .cu files include it.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ void launch(Stream& stream,
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
   using Values = std::tuple<std::remove_cv_t<Parameters>...>;
 #if defined(LOCKSTEP_EMULATION)
-  // Arguments live until the stream gets there, which may be after the caller's are gone; CUDA
-  // copies them as well.
+  // Copies the arguments, as CUDA does: the emulated stream may run the kernel after the caller's
+  // arguments are gone.
   using Held = std::pair<void (*)(Parameters...), Values>;
   const auto held = std::make_shared<Held>(kernel, Values(arguments...));
   check_launch(emulation::enqueue_launch({.arguments = held,

@@ -1,4 +1,4 @@
-// Sizes of a launch, and the error for too many threads.
+// Grid and block sizes of a launch, and the check of their limits.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace detail {
 [[noreturn]] void throw_too_many_blocks(int64_t blocks);
 }
 
-// Blocks of `size` that cover `count`. Errors: ShapeError for more than a grid holds.
+// The number of blocks of `size` that cover `count`. Errors: ShapeError for more than a grid holds.
 constexpr unsigned blocks_for(int64_t count, int64_t size) {
   const int64_t blocks = count / size + (count % size > 0 ? 1 : 0);
   if (blocks > INT32_MAX) detail::throw_too_many_blocks(blocks);

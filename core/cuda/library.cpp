@@ -5,8 +5,8 @@
 
 #include "core/cuda/python_packages.h"
 
-// Defined by the emulated machine (tests/emulation) alone, which has libraries of its own: null for
-// one that it lacks, and for a function that a library lacks.
+// Defined only by the emulated machine (tests/emulation), which has its own libraries. They return
+// null for a library that it lacks, and for a function that a library lacks.
 extern "C" [[gnu::weak]] const void* lockstep_emulated_library(const char* soname);
 extern "C" [[gnu::weak]] void* lockstep_emulated_symbol(const void* library, const char* name);
 

@@ -1,5 +1,5 @@
 // Shared libraries that are opened when they are first needed: a program starts without cuDNN,
-// cuBLASLt and NCCL, and says in plain words what is wrong with those that it finds.
+// cuBLASLt and NCCL, and the error for one that is missing or too old says what to do.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,11 @@
 
 namespace lockstep::cuda {
 
-// True when the library is to be opened. On a real machine it always is, and a missing one is an
-// error. On the emulated machine it is where a stand-in is installed, as no real library knows that
-// memory.
+// True when the library should be opened. On a real machine this is always so, and a missing
+// library is an error. On the emulated machine only libraries with an emulated version can be used.
 bool has_library(const std::string& soname);
 
-// "9.19.0" of 91900, as NVIDIA's libraries number theirs.
+// Formats the version number of an NVIDIA library: "9.19.0" for 91900.
 std::string version_text(size_t version);
 
 // Thread safety: all functions may be called from any thread.
@@ -25,8 +24,8 @@ std::string version_text(size_t version);
 // close it.
 class Library {
  public:
-  // `soname` as dlopen takes it, "libcudnn.so.9". For messages: `product`, "cuDNN 9", a literal
-  // that is kept; how to do `without` it; `remedy` for programs that offer that choice.
+  // `soname` is dlopen's: "libcudnn.so.9". For messages: `product`, "cuDNN 9", a string literal;
+  // `without`, how to do without the library; `remedy`, for programs that offer that choice.
   // Errors: EnvironmentError when there is none, or it does not load.
   Library(const char* product,
           const std::string& soname,

@@ -25,7 +25,7 @@ class DeviceMemory : public MemorySource {
     cuda::ensure_device();
     void* block = nullptr;
     cudaError_t status = cudaSuccess;
-    if (cuda::records_here()) {  // the graph's memory may grow while it is recorded
+    if (cuda::is_recording_here()) {  // the graph's memory may grow while it is recorded
       cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
       cuda::check(cudaThreadExchangeStreamCaptureMode(&mode), "allocate");
       status = cudaMalloc(&block, bytes);
@@ -54,12 +54,12 @@ class DeviceMemory : public MemorySource {
     cuda::tell_watch_of_end();
     cudaFree(block);
   }
-  std::string exhausted() const override {
+  std::string out_of_memory_text() const override {
     size_t free = 0, total = 0;
     cuda::check(cudaMemGetInfo(&free, &total), "allocate");
     return fmt::format("out of device memory ({} of {} bytes are free)", free, total);
   }
-  bool takes_back() const override { return !cuda::records_here(); }
+  bool can_free() const override { return !cuda::is_recording_here(); }
   size_t peak_bytes() const {
     const std::lock_guard lock(mutex_);
     return peak_;
@@ -71,7 +71,7 @@ class DeviceMemory : public MemorySource {
   size_t held_ = 0, peak_ = 0;
 };
 
-bool caches() {
+bool is_caching_enabled() {
   const char* const text = std::getenv("LOCKSTEP_NO_CUDA_CACHE");
   return text == nullptr || std::string_view(text) == "0";
 }
@@ -87,7 +87,7 @@ thread_local std::shared_ptr<CachingAllocator> used_pool;
 
 CachingAllocator& cuda_allocator() {
   static CachingAllocator& allocator = *new CachingAllocator(
-      device_memory(), {.holds = "weights and what else stays", .keep = caches()});
+      device_memory(), {.holds = "weights and what else stays", .keep = is_caching_enabled()});
   return allocator;
 }
 
@@ -101,7 +101,8 @@ namespace cuda {
 
 namespace {
 
-// Pieces that are large enough for few of them to be asked for, and small beside the card.
+// Pieces are a 64th of the device's memory: large enough that few are needed, and small compared to
+// the device.
 CachingAllocator::Options pool_options(size_t expected) {
   ensure_device();
   size_t free = 0, total = 0;
@@ -172,8 +173,8 @@ void copy_when_idle(void* to, const void* from, size_t bytes) {
   wait_watched_streams();
   check(cudaDeviceSynchronize(), "copy");
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copy");
-  // From ordinary memory it returns when the bytes are staged, within the device at once, and our
-  // streams do not wait for the default stream.
+  // cudaMemcpy returns early: from ordinary memory when the bytes are staged, within the device at
+  // once. Our streams do not wait for the default stream.
   check(cudaDeviceSynchronize(), "copy");
 }
 

@@ -1,5 +1,4 @@
-// Memory that the CPU and the device can both reach, and device memory of its own for work that is
-// recorded with its addresses.
+// Page-locked host memory, and pools of device memory for work that is recorded with its addresses.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +12,30 @@ class CachingAllocator;
 
 namespace cuda {
 
-// A tensor on the CPU in page-locked memory, uninitialized: copies between it and the device run
-// beside the CPU, so that it must not be touched until they are done.
+// An uninitialized tensor on the CPU in page-locked memory. Copies between it and the device are
+// asynchronous, so it must not be accessed until they are done.
 // Errors: EnvironmentError with the bytes wanted.
 Tensor empty_pinned(const Shape& shape, Dtype dtype);
 
-// Bytes copied between any two of device, pinned and ordinary memory, or made zero on the device,
-// when all that any stream was given is done; there on return. For what happens rarely.
+// Copies bytes between any two of device, pinned and ordinary memory, or zeroes bytes on the
+// device. Both wait for all work of all streams first, and are complete on return. For rare use.
 // Errors: CudaError.
 void copy_when_idle(void* to, const void* from, size_t bytes);
 void zero_when_idle(void* memory, size_t bytes);
 
-// While a Use lives, the calling thread's new tensors on the device come from the pool, and go back
-// there. Tensors of all sizes share its pieces of memory, which are the device's again when it runs
-// short and a piece holds none. The pool's memory lives as long as it or one of its tensors.
+// While a Use lives, the calling thread's new device tensors are allocated from the pool. Tensors
+// of all sizes share the pool's pieces of memory. When the device runs out of memory, pieces that
+// hold no tensor are freed. The pool's memory lives as long as the pool or one of its tensors.
 class MemoryPool {
  public:
-  static constexpr size_t kUnit = 512;  // of its tensors' sizes, as cudaMalloc's
+  static constexpr size_t kUnit = 512;  // tensor sizes are rounded up to it, as by cudaMalloc
 
-  // `expected`: bytes that the first tensor takes from the device at once, if they are there.
+  // `expected`: size of the first piece, which the first tensor allocates if the device has that
+  // much.
   // Errors: EnvironmentError in a build without CUDA.
   explicit MemoryPool(size_t expected = 0);
 
-  // Recorded work has addresses in the pool: the pieces that there are by now stay.
+  // Keeps the present pieces, since recorded work has addresses in them.
   void hold();
   size_t bytes_in_use() const;
 
@@ -55,7 +55,7 @@ class MemoryPool {
   std::shared_ptr<CachingAllocator> allocator_;
 };
 
-// The most memory of the device that this process has held so far, that of caches included.
+// The peak of the device memory that this process held, including caches.
 size_t peak_bytes();
 
 // The pool in use on this thread; null: none.

@@ -17,7 +17,7 @@ const char* variable(const char* name) {
   return value == nullptr || *value == '\0' ? nullptr : value;
 }
 
-// What a folder holds, by name; nothing where it cannot be read.
+// The entries of a folder, sorted by name; empty when it cannot be read.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;

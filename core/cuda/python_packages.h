@@ -1,4 +1,4 @@
-// NVIDIA's libraries among Python's packages, where the loader does not look: pip puts
+// Finds NVIDIA's libraries in Python packages, where the dynamic loader does not look: pip puts
 // libcudnn.so.9 of nvidia-cudnn-cu13 into site-packages/nvidia/cudnn/lib.
 #pragma once
 
@@ -10,16 +10,17 @@
 
 namespace lockstep::cuda {
 
-// Folders with a Python in lib/python3*: VIRTUAL_ENV, CONDA_PREFIX, the user's own (PYTHONUSERBASE,
-// else ~/.local), /usr/local and /usr, in this order.
+// Folders that may have a Python installation in lib/python3*: VIRTUAL_ENV, CONDA_PREFIX, the
+// user's (PYTHONUSERBASE, else ~/.local), /usr/local and /usr, in this order.
 std::vector<std::filesystem::path> python_prefixes();
 
-// The files of that name in these Pythons' packages, by prefix and then by name.
+// The files of that name in the packages below these prefixes, in the order of the prefixes and
+// then by name.
 std::vector<std::string> find_in_packages(std::span<const std::filesystem::path> prefixes,
                                           std::string_view soname);
 
-// As dlopen(soname) where the loader finds it, else the first of find_in_packages() that loads.
-// Null where none does: dlerror() then says why.
+// Opens dlopen(soname), or else the first of find_in_packages() that loads. Null when none does;
+// dlerror() then gives the reason.
 void* open_library(const char* soname);
 
 }  // namespace lockstep::cuda

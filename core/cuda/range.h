@@ -3,8 +3,9 @@
 
 namespace lockstep::cuda {
 
-// From construction to destruction, on the calling thread. NVTX; costs next to nothing when no
-// profiler listens. Not inline: NVTX's own code must not be compiled for newer processors.
+// An NVTX range that lasts from construction to destruction, on the calling thread. It costs next
+// to nothing when no profiler is attached. Not inline: NVTX's own code must not be compiled for
+// newer processors.
 class Range {
  public:
   explicit Range(const char* name);

@@ -37,7 +37,7 @@ double Mark::microseconds_since(const Mark& earlier) const {
 double median_microseconds(CUstream_st* stream, FunctionRef<void()> queue) {
   queue();
   const Graph graph = Graph::record(stream, queue);
-  graph.launch(stream);  // the first one carries the graph to the device
+  graph.launch(stream);  // the first launch uploads the graph to the device
   std::array<Mark, kRounds + 1> marks;
   marks[0].record(stream);
   for (size_t i = 1; i <= kRounds; ++i) {

@@ -18,7 +18,7 @@ std::shared_ptr<CUstream_st> make_stream(Priority priority) {
         "stream");
   return {stream, [](cudaStream_t ended) {
             tell_watch_of_end();
-            cudaStreamSynchronize(ended);  // its scratch memory is about to be somebody else's
+            cudaStreamSynchronize(ended);  // its scratch memory is about to be reused
             cudaStreamDestroy(ended);
           }};
 }
@@ -51,7 +51,7 @@ void Event::make_wait(CUstream_st* stream) const {
 bool Event::done() const {
   const cudaError_t status = cudaEventQuery(event_.get());
   if (status == cudaErrorNotReady) {
-    cudaGetLastError();  // not a failure; libraries that ask for the last one must not find it
+    cudaGetLastError();  // not a failure; libraries that query the last error must not see it
     return false;
   }
   check(status, "event");

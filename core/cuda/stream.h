@@ -1,5 +1,5 @@
 // CUDA streams and events as the core needs them. No toolkit header here: a build without CUDA has
-// the same functions (core/cuda_absent.cpp), which refuse.
+// the same functions (core/cuda_absent.cpp), which throw.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,24 @@ struct CUevent_st;
 #pragma GCC visibility push(default)
 namespace lockstep::cuda {
 
-// Blocks of a high stream go before waiting blocks of others: what exchanges gradients beside
-// the kernels of the backward pass.
+// Thread blocks of a stream with high priority start before waiting blocks of other streams. The
+// gradient exchange uses it to overlap with the kernels of the backward pass.
 enum class Priority : uint8_t { kNormal, kHigh };
 
-// A stream of its own order, beside the legacy default stream, which is never used. Its end waits
-// for what was queued. Errors: EnvironmentError as select_device's when no device was chosen yet.
+// Creates a stream that is independent of the legacy default stream, which is never used.
+// Destroying it waits for what was queued. Errors: EnvironmentError as select_device's when no
+// device was chosen yet.
 std::shared_ptr<CUstream_st> make_stream(Priority priority = Priority::kNormal);
 // Errors: CudaError.
 void synchronize(CUstream_st* stream);
 
 // Copies bytes between any two of device, pinned and ordinary memory, in the stream's order.
-// Ordinary memory: `from` may be changed at once, `to` holds the bytes on return.
+// With ordinary memory, `from` may be changed and `to` holds the bytes on return.
 // Errors: CudaError.
 void copy_bytes(CUstream_st* stream, void* to, const void* from, size_t bytes);
 
-// A point in a stream's order; done, as long as it was never recorded. Thread safety: one caller at
-// a time. Errors of all functions: CudaError.
+// A point in a stream's order. An event that was never recorded is done. Thread safety: one caller
+// at a time. Errors of all functions: CudaError.
 class Event {
  public:
   Event();  // Errors: also as make_stream's

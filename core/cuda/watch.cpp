@@ -43,7 +43,7 @@ void wait_watched_while(FunctionRef<bool()> is_busy) {
     watching->look(waited);
     if (waited > kSpin) std::this_thread::sleep_for(kSleep);
   }
-  cudaGetLastError();  // "not ready" is no failure; the caller meets a real one again
+  cudaGetLastError();  // clears "not ready"; the caller will get a real failure again
 }
 
 void wait_watched(CUstream_st* stream) {

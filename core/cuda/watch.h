@@ -1,5 +1,5 @@
-// Ends waits for the device that would never end, as a kernel of a collective waits for a lost
-// rank.
+// Interrupts waits for the device that would never end, such as for a collective's kernel that
+// waits for a lost rank.
 #pragma once
 
 #include <chrono>
@@ -12,21 +12,21 @@ struct CUstream_st;
 
 namespace lockstep::cuda {
 
-// While one lives, the host asks again and again in place of waiting in the driver, in all of
-// core/cuda's functions that wait, and the watch may end the wait by throwing. One at a time.
+// While a Watch lives, all functions of core/cuda that wait poll the device instead of waiting in
+// the driver, and call look(), which may end the wait by throwing. One at a time.
 // Thread safety: made, used and ended by one thread, which makes all waits.
 class Watch {
  public:
-  // `streams`: those whose work may never end. Errors: EnvironmentError in a build without CUDA.
+  // `streams`: the ones whose work may never end. Errors: EnvironmentError in a build without CUDA.
   explicit Watch(std::vector<CUstream_st*> streams);
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   virtual ~Watch();
 
-  // The host waits, since `waited` ago.
+  // Called again and again during a wait, which has lasted `waited`.
   virtual void look(std::chrono::steady_clock::duration waited) = 0;
-  // The end of a stream or of memory is about to wait for the device, and cannot throw: waits for
-  // the streams first, and where look() gives up so does the process.
+  // Called before the destruction of a stream or of memory, which waits for the device and cannot
+  // throw. Waits for the watched streams first; if look() throws, the process ends.
   void before_end() noexcept;
 
   const std::vector<CUstream_st*>& streams() const { return streams_; }
@@ -37,15 +37,15 @@ class Watch {
   std::vector<CUstream_st*> streams_;
 };
 
-// Where a watch lives, returns when the stream has done what it was given; else at once. Before
-// calls that wait in the driver. Errors: what the watch throws.
+// Call it before a call that waits in the driver. While a Watch lives, waits until the stream is
+// idle; otherwise returns at once. Errors: those of Watch::look().
 void wait_watched(CUstream_st* stream);
 
-// For core/cuda alone. Waits likewise until `is_busy` says no, which it is asked again and again.
+// Only for core/cuda. Polls `is_busy` in the same way until it returns false.
 void wait_watched_while(FunctionRef<bool()> is_busy);
-// Waits likewise for all of the watch's streams, before a wait for the whole device.
+// Waits in the same way for all of the watch's streams, before a wait for the whole device.
 void wait_watched_streams();
-// Call it before ending a stream or memory, which waits for the device.
+// Call it before destroying a stream or freeing memory, which waits for the device.
 void tell_watch_of_end() noexcept;
 
 }  // namespace lockstep::cuda

@@ -12,7 +12,7 @@
 
 namespace lockstep::data {
 
-// A file whose image cannot be had: damaged, of another kind, or beyond the limits.
+// A file whose image cannot be decoded: it is damaged, of another format, or beyond the limits.
 class UnreadableImage : public DataError {
  public:
   // `why` says what is wrong with the file, without its name.
@@ -20,23 +20,23 @@ class UnreadableImage : public DataError {
       : DataError("an image cannot be read", why, "remove the file or repair it") {}
 };
 
-// Larger ones are refused before memory is taken for them.
+// Larger images are rejected before memory is allocated for them.
 inline constexpr int64_t kMaxImageSide = 65535;
 inline constexpr int64_t kMaxImagePixels = int64_t{64} << 20;
-inline constexpr int64_t kMaxPhotoBytes = 8 * kMaxImagePixels;  // of a file: RGBA of 16 bits
+inline constexpr int64_t kMaxPhotoBytes = 8 * kMaxImagePixels;  // file size: 16-bit RGBA
 inline constexpr int kMaxJpegScans = 500;
 inline constexpr int64_t kMaxJpegScannedPixels = 16 * kMaxImagePixels;  // over all scans
 
-// Says, when an image's size is known, which part of it is wanted. Requires: within the image, not
-// empty.
+// Chooses the region to decode, when the image's size is known. Requires: the region is not empty
+// and within the image.
 using ChooseRegion = FunctionRef<Region(const ImageSize& size)>;
-// Chooses by how much a JPEG is shrunk while it is decoded: 1, 2, 4 or 8. It is called first; the
-// region is then one of the shrunk image.
+// Chooses the factor by which a JPEG is shrunk while it is decoded: 1, 2, 4 or 8. It is called
+// before ChooseRegion, whose region is then in the shrunk image.
 using ChooseShrink = FunctionRef<int(const ImageSize& size)>;
 
-// Decodes the region that `choose` wants into `image`, whose memory is used again. The kind is told
-// by the file's first bytes. Gray, palette, CMYK, 16 bits and alpha become RGB as Pillow's
-// convert("RGB") does; EXIF's orientation is not applied, as torchvision's loader does not.
+// Decodes the region that `choose` returns into `image`, whose memory is reused. The file's first
+// bytes tell its format. Gray, palette, CMYK, 16 bits and alpha become RGB as Pillow's
+// convert("RGB") does; The EXIF orientation is ignored, as by torchvision's loader.
 // Thread safety: reentrant. Errors: UnreadableImage.
 void decode_image(std::span<const std::byte> file, ChooseRegion choose, Image& image);
 void decode_image(std::span<const std::byte> file,
@@ -44,13 +44,14 @@ void decode_image(std::span<const std::byte> file,
                   ChooseRegion choose,
                   Image& image);
 
-// Errors: EnvironmentError in a build without libjpeg and libpng, as both above then throw.
+// Errors: EnvironmentError in a build without libjpeg and libpng, where both functions above throw
+// it, too.
 void require_codecs();
 
 // Errors: UnreadableImage for sizes beyond the limits, or empty ones.
 void check_size(int64_t height, int64_t width);
 
-// The decoders that decode_image() calls. Requires: the first bytes of such a file.
+// The decoders that decode_image() calls. Requires: the file begins with the format's first bytes.
 void decode_jpeg(std::span<const std::byte> file,
                  ChooseShrink shrink,
                  ChooseRegion choose,

@@ -21,19 +21,20 @@ inline Region whole(const ImageSize& size) {
   return {.height = size.height, .width = size.width};
 }
 
-// The pixels of one region of an image, HWC, red, green and blue of 8 bits.
+// The pixels of one region of an image: HWC, 8-bit RGB.
 struct Image {
   Region region;
   std::vector<uint8_t> pixels;
 
-  // Red of the first pixel of row `y` of the whole image. Requires: y within the region.
+  // The first byte of row `y`, which counts from the top of the whole image. Requires: y within the
+  // region.
   uint8_t* row(int64_t y) {
     return pixels.data() + static_cast<size_t>((y - region.top) * region.width * 3);
   }
   const uint8_t* row(int64_t y) const { return const_cast<Image*>(this)->row(y); }
 };
 
-// How values between pixels are had.
+// How values between pixels are interpolated.
 enum class Interpolation : uint8_t { kBilinear, kBicubic };
 
 }  // namespace lockstep::data

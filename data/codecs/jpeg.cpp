@@ -1,5 +1,5 @@
-// libjpeg reports errors by a function that must not return: jump_out() leaves through longjmp, so
-// between setjmp and the calls into the library no object with a destructor is made.
+// libjpeg reports errors by calling a function that must not return: jump_out() calls longjmp.
+// Therefore no object with a destructor may be constructed between setjmp and calls of the library.
 #include <algorithm>
 #include <array>
 #include <csetjmp>
@@ -12,7 +12,7 @@
 namespace lockstep::data {
 namespace {
 
-constexpr int64_t kMargin = 2;  // pixels around a region, which upsampling of colors looks at
+constexpr int64_t kMargin = 2;  // pixels around a region that chroma upsampling reads
 
 struct ErrorManager : jpeg_error_mgr {
   std::jmp_buf target;
@@ -25,7 +25,7 @@ struct ErrorManager : jpeg_error_mgr {
   std::longjmp(manager->target, 1);
 }
 
-void say_nothing(j_common_ptr, int) {}
+void ignore_message(j_common_ptr, int) {}
 
 [[noreturn]] void refuse(j_common_ptr codec, const char* why) {
   auto* manager = static_cast<ErrorManager*>(codec->err);
@@ -33,12 +33,13 @@ void say_nothing(j_common_ptr, int) {}
   std::longjmp(manager->target, 1);
 }
 
-// The library would go on with gray where the file ends.
+// By default the library fills the rest of a truncated image with gray.
 boolean no_more_input(j_decompress_ptr codec) {
   refuse(reinterpret_cast<j_common_ptr>(codec), "the file ends before the image does");
 }
 
-// Each scan of a progressive file costs a pass over the image, whatever few bytes it takes.
+// Each scan of a progressive file costs a pass over the image, even if it takes only a few bytes of
+// the file.
 void count_scans(j_common_ptr codec) {
   const auto* info = reinterpret_cast<j_decompress_ptr>(codec);
   const int64_t scans = info->input_scan_number;
@@ -48,8 +49,8 @@ void count_scans(j_common_ptr codec) {
   }
 }
 
-// 255 - x of four inks; black scales the rest. CMYK files of Adobe's hold the inverse, and like
-// Pillow we take each for one of them.
+// Converts CMYK values that are stored inverted, as 255 - x, which scales each color by black.
+// Adobe's CMYK files are inverted, and like Pillow we assume that every file is.
 void inverted_cmyk_to_rgb(const uint8_t* from, int64_t pixels, uint8_t* to) {
   for (int64_t i = 0; i < pixels; ++i) {
     for (int channel = 0; channel < 3; ++channel) {
@@ -59,13 +60,13 @@ void inverted_cmyk_to_rgb(const uint8_t* from, int64_t pixels, uint8_t* to) {
   }
 }
 
-// Owns a decompressor.
+// Owns a libjpeg decompressor.
 class JpegCodec {
  public:
   JpegCodec() {
     info_.err = jpeg_std_error(&errors_);
     errors_.error_exit = jump_out;
-    errors_.emit_message = say_nothing;
+    errors_.emit_message = ignore_message;
   }
   JpegCodec(const JpegCodec&) = delete;
   JpegCodec& operator=(const JpegCodec&) = delete;
@@ -84,15 +85,15 @@ class JpegCodec {
     progress_.progress_monitor = count_scans;
     info_.progress = &progress_;
     jpeg_read_header(&info_, TRUE);
-    const bool inks = info_.num_components == 4;
-    info_.out_color_space = inks ? JCS_CMYK : JCS_RGB;
+    const bool is_cmyk = info_.num_components == 4;
+    info_.out_color_space = is_cmyk ? JCS_CMYK : JCS_RGB;
   }
 
   ImageSize size() const {
     return {static_cast<int64_t>(info_.image_height), static_cast<int64_t>(info_.image_width)};
   }
 
-  // The size that the image then has.
+  // Returns the size of the shrunk image.
   ImageSize shrink_by(int denominator) {
     if (setjmp(errors_.target) != 0) throw_message();
     info_.scale_num = 1;
@@ -101,27 +102,28 @@ class JpegCodec {
     return {static_cast<int64_t>(info_.output_height), static_cast<int64_t>(info_.output_width)};
   }
 
-  // `line` and `image` have room already: nothing here may need a destructor.
+  // Requires: `line` and `image` have their size already, since no object with a destructor may be
+  // made here.
   void read(Image& image, std::vector<uint8_t>& line) {
     if (setjmp(errors_.target) != 0) throw_message();
     jpeg_start_decompress(&info_);
     const Region& region = image.region;
     const int64_t before = std::max<int64_t>(region.left - kMargin, 0);
-    const int64_t behind =
+    const int64_t after =
         std::min<int64_t>(region.left + region.width + kMargin, info_.output_width);
     auto left = static_cast<JDIMENSION>(before);
-    auto width = static_cast<JDIMENSION>(behind - before);
+    auto width = static_cast<JDIMENSION>(after - before);
     jpeg_crop_scanline(&info_, &left, &width);
     const int64_t first = std::max<int64_t>(region.top - kMargin, 0);
     if (first > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(first));
-    const bool inks = info_.output_components == 4;
+    const bool is_cmyk = info_.output_components == 4;
     const uint8_t* const wanted = line.data() + (region.left - left) * info_.output_components;
     uint8_t* row = line.data();
     while (info_.output_scanline < region.top + region.height) {
       const int64_t y = info_.output_scanline;
       jpeg_read_scanlines(&info_, &row, 1);
       if (y < region.top) continue;
-      if (inks) {
+      if (is_cmyk) {
         inverted_cmyk_to_rgb(wanted, region.width, image.row(y));
       } else {
         std::copy_n(wanted, region.width * 3, image.row(y));

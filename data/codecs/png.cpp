@@ -1,4 +1,4 @@
-// libpng's simple parts with our own limits; errors leave through longjmp as in jpeg.cpp.
+// Reads PNG files by libpng, with our own limits. Errors leave through longjmp, as in jpeg.cpp.
 #include <algorithm>
 #include <array>
 #include <csetjmp>
@@ -25,7 +25,7 @@ struct Source {
   png_longjmp(png, 1);
 }
 
-void say_nothing(png_structp, png_const_charp) {}
+void ignore_message(png_structp, png_const_charp) {}
 
 void read_bytes(png_structp png, png_bytep to, size_t count) {
   auto* source = static_cast<Source*>(png_get_io_ptr(png));
@@ -36,12 +36,12 @@ void read_bytes(png_structp png, png_bytep to, size_t count) {
   source->position += count;
 }
 
-// Owns a reader.
+// Owns a libpng reader.
 class PngCodec {
  public:
   explicit PngCodec(std::span<const std::byte> file)
       : source_{.file = file},
-        png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, &message_, jump_out, say_nothing)),
+        png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, &message_, jump_out, ignore_message)),
         info_(png_create_info_struct(png_)) {
     if (info_ == nullptr) throw UnreadableImage("libpng has no memory");
   }
@@ -65,7 +65,7 @@ class PngCodec {
             static_cast<int64_t>(png_get_image_width(png_, info_))};
   }
   size_t row_bytes() const { return png_get_rowbytes(png_, info_); }
-  bool deep_gray() const { return deep_gray_; }  // one 16-bit value a pixel, big-endian, not RGB
+  bool deep_gray() const { return deep_gray_; }  // one big-endian 16-bit value per pixel, not RGB
 
   void read(png_bytepp rows) {
     if (setjmp(png_jmpbuf(png_)) != 0) throw_message();
@@ -92,7 +92,7 @@ class PngCodec {
   bool deep_gray_ = false;
 };
 
-// Pillow clips such values where others would take the high byte.
+// Clips 16-bit gray values to 255, as Pillow does; other programs take the high byte.
 void clipped_to_rgb(const uint8_t* from, int64_t pixels, uint8_t* to) {
   for (int64_t x = 0; x < pixels; ++x) {
     std::fill_n(to + 3 * x, 3, from[2 * x] == 0 ? from[2 * x + 1] : uint8_t{255});

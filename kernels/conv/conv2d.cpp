@@ -10,7 +10,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// Two for each tap of each output, taps in the padding included.
+// Two operations per tap of each output, including taps in the padding.
 int64_t conv2d_flops(const Shape& weight, const Shape& out) {
   return 2 * out.numel() * weight.stride0();
 }

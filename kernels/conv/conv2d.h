@@ -3,18 +3,18 @@
 //   oy*stride_h - pad_h + r, ox*stride_w - pad_w + s]
 // where g = k / (K/groups) is the group of output k, and c goes over the C/groups channels of it.
 // Sums are in f32; a result in 16 bits is rounded once.
-// CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
+// CPU: each shard is one single-threaded library call on the shard's shape; an empty shard makes
 // none. 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3), by kernels/conv/winograd.h
-// or by oneDNN, and 5x5 windows by F(2x2,5x5): some 1e-6 of the result's norm off the direct sum,
-// and a NaN or an infinity spreads over its tile of 4x4, or 2x2, pixels. f16, and bf16 where the
-// processor has no arithmetic for it (onednn_has_bf16), is f32's result rounded. That arithmetic
-// takes denormals for zero, and where channels are odd in number carries a NaN or an infinity to
-// the pixel before it. Its sums are direct, or by Winograd's algorithm F(2x2,3x3), which is some
-// 0.4 % of the result's norm off them.
-// CUDA: cuDNN, a plan a shard, where kernels/conv/conv2d_cudnn.h says so: sums in f32, of inputs as
-// they are; in 16 bits a bias is rounded before it is added, and a gradient of the weights is
-// rounded to the type of `in` before it is widened. Elsewhere direct sums, the same for an image or
-// a shard however the batch is cut.
+// or by oneDNN, and 5x5 windows by F(2x2,5x5): the error is some 1e-6 of the result's norm, and a
+// NaN or an infinity spreads over its tile of 4x4, or 2x2, pixels. In f16, and in bf16 on a
+// processor without bf16 instructions (onednn_has_bf16), the result is f32's, rounded. bf16
+// instructions treat denormals as zero, and with an odd number of channels they carry a NaN or an
+// infinity to the pixel before it. With them sums are direct, or by Winograd's algorithm
+// F(2x2,3x3), whose error is some 0.4 % of the result's norm.
+// CUDA: cuDNN, with one plan per shard, where kernels/conv/conv2d_cudnn.h says so. It sums in f32
+// without rounding inputs first; in 16 bits the bias is rounded before it is added, and a gradient
+// of the weights is rounded to the type of `in` before it is widened to f32. Otherwise direct sums,
+// whose bits do not depend on how the batch is cut into shards.
 // Source: torch.nn.functional.conv2d; oneDNN convolution; cuDNN's graph API; Lavin and Gray 2015,
 // "Fast Algorithms for Convolutional Neural Networks". Spec: tests/reference/conv2d.h
 #pragma once
@@ -26,7 +26,7 @@ namespace lockstep::kernels {
 
 struct Conv2dParams {  // pixels; pad is per side
   int stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
-  int groups = 1;  // a depthwise convolution, which has an op of its own, does not look at it
+  int groups = 1;  // ignored by depthwise_conv2d, which is a separate op
 };
 
 // in (N,C,H,W), weight (K,C/groups,R,S) -> (N,K,OH,OW). Errors: ShapeError unless channels agree,

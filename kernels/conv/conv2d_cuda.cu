@@ -1,8 +1,8 @@
-// Plain convolution: what the others are measured against, and what runs where no library takes a
-// shape. Taps outside the image are left out, so that they make no NaN.
-// Forward and gradient of the input: one thread an output value. Gradient of the weights: a warp
-// covers 32 weights, a block's 8 warps take every 8th row of output pixels. Traffic: two values a
-// multiplication, from caches; from DRAM each tensor about once. Bound: latency of loads.
+// Plain convolution: the baseline for other implementations, which runs where no library takes a
+// shape. Taps outside the image are left out, so that they cannot cause NaN. Forward and gradient
+// of the input: one thread per output value. Gradient of the weights: a warp covers 32 weights, and
+// each of a block's 8 warps takes every 8th row of output pixels. Traffic: two values per
+// multiplication, from caches; each tensor about once from DRAM. Bound: latency of loads.
 #include <limits>
 
 #include <fmt/core.h>
@@ -18,11 +18,11 @@ using lockstep::cuda::launch;
 using lockstep::cuda::LaunchShape;
 
 constexpr int kConvThreads = 256;
-constexpr int kConvBlocksOfSm = 4;  // at least: 32 warps
-constexpr int kWeightLanes = 32;    // threadIdx.x: weights
-constexpr int kWeightSlices = 8;    // threadIdx.y: rows of output pixels
+constexpr int kConvBlocksPerSm = 4;  // at least: 32 warps
+constexpr int kWeightLanes = 32;     // threadIdx.x: weights
+constexpr int kWeightSlices = 8;     // threadIdx.y: rows of output pixels
 
-// Extents as they index one row of pixels; places in whole tensors are 64 bits wide.
+// Extents as int, which suffices to index a row of pixels; offsets into whole tensors have 64 bits.
 struct ConvGeometry {
   int channels, height, width;
   int out_channels, taps_h, taps_w;
@@ -30,7 +30,8 @@ struct ConvGeometry {
   int group_channels, group_outputs;  // channels in and out of one group
   Conv2dParams params;
 
-  // The input row or column under tap `tap` of output row or column `out`; maybe outside.
+  // The input row or column under tap `tap` of output row or column `out`; it may be outside of the
+  // image.
   __device__ int y(int out, int tap) const { return out * params.stride_h - params.pad_h + tap; }
   __device__ int x(int out, int tap) const { return out * params.stride_w - params.pad_w + tap; }
 };
@@ -61,7 +62,7 @@ ConvGeometry conv_geometry(const Shape& in, const Shape& weight, const Conv2dPar
           params};
 }
 
-// A block a piece of a row of pixels.
+// One block per piece of a row of pixels.
 LaunchShape shape_for(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   const int64_t row_values = shape[1] * shape[3];
@@ -69,7 +70,7 @@ LaunchShape shape_for(const Tensor& tensor) {
           kConvThreads};
 }
 
-// `n` values at once.
+// The dot product of `count` values, loaded n at a time.
 template <int n, class T>
 __device__ __forceinline__ float dot(const T* a, const T* b, int count) {
   float sum = 0;
@@ -83,7 +84,7 @@ __device__ __forceinline__ float dot(const T* a, const T* b, int count) {
 }
 
 template <class T, int n>
-__global__ void __launch_bounds__(kConvThreads, kConvBlocksOfSm)
+__global__ void __launch_bounds__(kConvThreads, kConvBlocksPerSm)
     conv_forward_kernel(const __grid_constant__ ConvGeometry g,
                         const T* in,
                         const T* weight,
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(kConvThreads) conv_backward_data_kernel(
   grad_in[(int64_t{row} * g.width + x) * g.channels + c] = from_float<T>(sum);
 }
 
-// One shard a row of the grid. A row's sum first, then every 8th row, then the 8 sums.
+// One shard per row of the grid. Sums the pixels of a row, then every 8th row, then the 8 sums.
 template <class T>
 __global__ void __launch_bounds__(kWeightLanes* kWeightSlices)
     conv_backward_weight_kernel(const __grid_constant__ ShardTable shards,

@@ -1,11 +1,12 @@
-// A call is one plan a shard, with up to kMaxWorkspace of scratch memory. cuDNN wants all tensors
-// of one type: a bias is rounded to 16 bits first, and then the weights' gradient is widened.
-// Inputs of 1 to 3 channels are copied to 4 in the workspace, not in their tensor: the network's
-// first layer alone has such, and cuDNN would make the same copy, were it given 3.
+// A call runs one plan per shard, with up to kMaxWorkspace of scratch memory. cuDNN requires all
+// tensors to have one type, so a 16-bit bias is rounded first, and the weights' gradient is widened
+// afterward. Inputs of 1 to 3 channels are copied to 4 channels in the workspace: only a network's
+// first layer has such an input, and cuDNN would make the same copy if it got 3.
 #include "kernels/conv/conv2d_cudnn.h"
 
 #include <algorithm>
 
+#include "core/round_up.h"
 #include "kernels/conv/cudnn_plan.h"
 #include "kernels/elementwise/convert_rows.h"
 #include "kernels/elementwise/fill.h"
@@ -28,7 +29,7 @@ ConvolutionPlans plans_of(Stream& stream, const Shards& shards, const Convolutio
 }
 
 size_t aligned(size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return round_up(bytes, kAlignment);
 }
 
 size_t bytes_of(const Shape& shape, Dtype dtype) {
@@ -41,7 +42,7 @@ int64_t most_images(const Shards& shards) {
   return most;
 }
 
-// What a call reads or writes in a type or width of cuDNN's own lies in the workspace.
+// Operands that cuDNN needs in another type or width, staged in the workspace.
 class Staging {
  public:
   Staging(Stream& stream,
@@ -69,7 +70,7 @@ class Staging {
 
   std::byte* workspace() const { return workspace_; }
 
-  // `images` of the input.
+  // Returns the input of `images` images, padded if cuDNN needs it.
   void* in(const std::byte* from, int64_t images) const {
     if (!is_padded()) return const_cast<std::byte*>(from);
     convert({.count = images * problem_.in[2] * problem_.in[3],
@@ -103,7 +104,8 @@ class Staging {
             bias_);
     return bias_;
   }
-  // Where the gradient of the input is to go, and the way from there to `to`.
+  // The memory into which cuDNN writes the gradient of the input, and the conversion from there to
+  // `to`.
   void* grad_in(std::byte* to) const { return is_padded() ? in_ : to; }
   void finish_grad_in(std::byte* to, int64_t images) const {
     if (!is_padded()) return;
@@ -115,7 +117,8 @@ class Staging {
             in_,
             to);
   }
-  // Where the gradient of the weights is to go, and the way from there to `leaf`.
+  // The memory into which cuDNN writes the gradient of the weights, and the conversion from there
+  // to `leaf`.
   void* grad_weight(float* leaf) const { return is_direct() ? static_cast<void*>(leaf) : weight_; }
   void finish_grad_weight(float* leaf) const {
     if (is_direct()) return;
@@ -144,11 +147,11 @@ class Staging {
   std::byte* bias_ = nullptr;
 };
 
-// What a fused pass has beside the others' operands.
+// The additional operands of a fused pass.
 struct Neighbors {
   Tensor affine = {}, sums = {};
 
-  // Adds the rows of local shard k.
+  // Sets the pointers to the rows of local shard k.
   void point_to(ConvolutionMemory& memory, int64_t k) const {
     const auto row = [k](const Tensor& rows, int64_t which) -> void* {
       if (!rows.defined()) return nullptr;
@@ -224,7 +227,7 @@ void backward_weight(Stream& stream,
 
 }  // namespace
 
-bool is_there() {
+bool is_available() {
   return lockstep::cuda::has_library(kSoname);
 }
 
@@ -250,7 +253,7 @@ size_t staged_bytes(const ConvolutionProblem& problem) {
 }
 
 bool takes(const ConvolutionProblem& problem) {
-  return is_there() && fits(problem);
+  return is_available() && fits(problem);
 }
 
 void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice) {

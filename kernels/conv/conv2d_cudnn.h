@@ -1,4 +1,4 @@
-// conv2d by cuDNN: the bodies that CUDA streams get where cuDNN takes the call. Contracts:
+// conv2d by cuDNN: the bodies that run on CUDA streams when takes() is true. Contracts:
 // kernels/conv/conv2d.h, kernels/conv/conv2d_fused.h.
 #pragma once
 
@@ -11,39 +11,41 @@
 
 namespace lockstep::kernels::cudnn {
 
-// Largest workspace of a call. resnet50 with 256 images in f32 asks for slightly less.
+// Largest workspace of a call. resnet50 with 256 images in f32 needs slightly less.
 inline constexpr size_t kMaxWorkspace = size_t{1} << 30;
 
-inline constexpr size_t kAlignment = 16;  // bytes, of all operands
+inline constexpr size_t kAlignment = 16;  // of all operands, in bytes
 
-// Whether there is a cuDNN to call: not in builds without it, nor under emulation.
-bool is_there();
-// "9.19.0". Errors: EnvironmentError where it cannot be loaded, and in builds without it.
+// True when cuDNN can be called: false in builds without it, and under emulation.
+bool is_available();
+// The version, as "9.19.0". Errors: EnvironmentError when it cannot be loaded, and in builds
+// without it.
 std::string version();
 
-// Whether such calls are cuDNN's. The answer is the same for a shard of any size, so that a run
-// does not change with the number of ranks. False for an empty batch, and where rows are not of
-// whole 16 bytes.
+// Tells whether cuDNN may compute such a call. The answer does not depend on the shard's size, so
+// that results do not change with the number of ranks. False for an empty batch, and when rows are
+// not multiples of 16 bytes.
 bool fits(const ConvolutionProblem& problem);
-// True where cuDNN computes such calls: where it fits, and is_there().
+// True when cuDNN computes such calls: fits(problem) and is_available().
 bool takes(const ConvolutionProblem& problem);
 
-// Whether all of these begin where cuDNN may read and write kAlignment bytes at once, as plans are
-// promised. An undefined tensor does.
+// True when all tensors are aligned to kAlignment bytes, as plans require. An undefined tensor
+// counts as aligned.
 template <class... Tensors>
 bool are_aligned(const Tensors&... tensors) {
   return (... && (reinterpret_cast<size_t>(tensors.bytes()) % kAlignment == 0));
 }
 
-// Workspace of a call on one shard beside its plan's: what is copied for cuDNN's sake.
+// Workspace of a call on one shard in addition to its plan's, for operands that are copied to a
+// layout that cuDNN takes.
 size_t staged_bytes(const ConvolutionProblem& problem);
 
-// Settles which engine computes `problem` on this stream: the one whose ConvolutionPlan::choice()
-// this is. Without it, or after a call of that problem, it is the rule's. Errors: EnvironmentError
-// where cuDNN has no such engine.
+// Makes the engine with this ConvolutionPlan::choice() compute `problem` on this stream. Call it
+// before the first call of that problem, which otherwise chooses an engine by the fixed rule.
+// Errors: EnvironmentError when cuDNN has no such engine.
 void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice);
-// The workspace that a call on one such shard takes. Settles its engine, as the call would. Errors:
-// EnvironmentError where cuDNN has none.
+// The workspace of a call on one such shard. Chooses the call's engine, as the call would. Errors:
+// EnvironmentError when cuDNN has no engine.
 size_t workspace_bytes(Stream& stream, const ConvolutionProblem& problem);
 
 Conv2dForward conv2d_forward;

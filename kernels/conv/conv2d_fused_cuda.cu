@@ -1,8 +1,8 @@
-// The definition in plain steps, each a kernel: what runs where cuDNN is not, under emulation above
-// all. No run on a GPU chooses it.
-// fused_norm_kernel: one thread a value. fused_sums_kernel: a warp covers 32 channels of a shard,
-// the block's 8 warps take every 8th pixel; their sums are added in order. Traffic: a value is read
-// once by either, and written by the first. Bound: DRAM.
+// The definition as a sequence of plain kernels. It runs where there is no cuDNN, mainly under
+// emulation; no run on a GPU chooses it.
+// fused_norm_kernel: one thread per value. fused_sums_kernel: a warp covers 32 channels of a shard,
+// and each of a block's 8 warps takes every 8th pixel; their sums are added in order. Traffic: each
+// kernel reads a value once, and the first one writes it. Bound: DRAM.
 #include "core/cuda/launch.h"
 #include "kernels/conv/conv2d_fused.h"
 #include "kernels/support/cuda/numeric.cuh"

@@ -62,7 +62,7 @@ struct Geometry {
                        static_cast<int64_t>(stored),
                        params.groups}};
   }
-  // One shard, activations as they lie in memory.
+  // The descriptors of one shard, with activations in NHWC.
   ConvolutionDescs descs(int64_t images) const {
     const Shape shard_in{images, in[1], in[2], in[3]};
     const Shape shard_out = conv2d_output_shape(shard_in, weight, params);
@@ -74,10 +74,10 @@ struct Geometry {
             .stride = {params.stride_h, params.stride_w},
             .pad = {params.pad_h, params.pad_w}};
   }
-  // One channel in and one vector of channels out lie in memory as oneDNN's older layouts do, for
-  // which it has better kernels: 1->16 5x5 on 16x28x28 takes 86 us instead of 128 forward and 82
-  // instead of 124 for the gradients of weights and bias, in bf16 81 instead of 134 forward.
-  // Elsewhere NHWC was within 5 % of any layout.
+  // With one input channel, or with one vector of output channels, NHWC is the same in memory as an
+  // older layout of oneDNN, which has better kernels for it: 1->16 5x5 on 16x28x28 takes 86 us
+  // instead of 128 forward and 82 instead of 124 for the gradients of weights and bias, in bf16 81
+  // instead of 134 forward. In other cases NHWC was within 5 % of any layout.
   ConvolutionDescs descs_of_same_memory(int64_t images) const {
     ConvolutionDescs same = descs(images);
     if (in[1] == 1 && weight[0] == 16 && isa_level() == IsaLevel::kV4) {
@@ -88,8 +88,8 @@ struct Geometry {
     }
     return same;
   }
-  // Winograd's algorithm takes half the time of the direct one or less where its transformed
-  // weights, a cost of their own, meet enough pixels: 64->64 3x3 on 16x56x56 26 ms instead of 70.
+  // Winograd's algorithm takes at most half the time of the direct one if there are enough pixels
+  // to make up for transforming the weights: 64->64 3x3 on 16x56x56 takes 26 ms instead of 70.
   bool suits_winograd(int64_t images) const {
     const bool unit = params.stride_h == 1 && params.stride_w == 1 && params.pad_h == 1 &&
                       params.pad_w == 1 && weight[2] == 3 && weight[3] == 3;
@@ -97,7 +97,7 @@ struct Geometry {
     return computing() == Dtype::kF32 && unit && params.groups == 1 && wide(weight[0]) &&
            wide(weight[1]) && images * in[2] * in[3] >= 512 && offers_winograd();
   }
-  // What the primitive is asked for, given what it would get without staging.
+  // The descriptors with which the primitive is created, given those that need no staging.
   ConvolutionDescs wanted(ConvolutionDescs plain, int64_t images) const {
     if (!suits_winograd(images)) return plain;
     const auto any = [](const MemoryDesc& desc) {
@@ -114,8 +114,8 @@ size_t packed_bytes(const ConvolutionPlan& plan) {
   return aligned(plan.packed.get_size());
 }
 
-// Workspace of a call that reads weights: all plans' packed weights, what they are packed from
-// where that is not the tensor, and scratch memory a worker.
+// Workspace of a call that reads weights: all plans' packed weights, the widened weights if they
+// are packed from those, and scratch memory per worker.
 Workspace workspace_for_packed(Stream& stream,
                                const ConvolutionPlans& plans,
                                const Tensor& weight) {

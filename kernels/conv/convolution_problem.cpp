@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/check.h"
+#include "core/round_up.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 constexpr const char* kOp = "convolution";
 constexpr int64_t kBias = 1, kSums = 2, kNorm = 4, kGroups = 8;  // in a key; kGroups a group
 
-// "3", or "3x5" where they differ.
+// "3", or "3x5" if they differ.
 std::string pair_text(int64_t height, int64_t width) {
   return height == width ? fmt::format("{}", height) : fmt::format("{}x{}", height, width);
 }
@@ -49,7 +50,7 @@ ConvolutionProblem problem_of(const Conv2dBackwardWeightArgs& args) {
 ConvolutionProblem ConvolutionProblem::padded() const {
   constexpr int64_t kMultiple = 4;
   if (params.groups > 1) return *this;
-  const int64_t channels = (in[1] + kMultiple - 1) / kMultiple * kMultiple;
+  const int64_t channels = round_up(in[1], kMultiple);
   ConvolutionProblem result = *this;
   result.in = {in[0], channels, in[2], in[3]};
   result.weight = {weight[0], channels, weight[2], weight[3]};

@@ -13,14 +13,14 @@
 namespace lockstep::kernels::cudnn {
 namespace {
 
-// Zeros would run faster: they take less power.
+// Random values, because kernels run faster on zeros, which take less power.
 Tensor random(Stream& stream, const Shape& shape, Dtype dtype) {
   Tensor made = Tensor::empty(shape, dtype, Device::kCuda);
   fill_uniform(stream, {.low = -1, .high = 1}, made);
   return made;
 }
 
-// The fastest of `plans`; without a choice where none runs: then `failure` says why.
+// The fastest of `plans`. If none runs, the result has no choice, and `failure` gives the reason.
 TimedEngine fastest_of(const std::vector<std::unique_ptr<ConvolutionPlan>>& plans,
                        const ConvolutionProblem& problem,
                        PlanTimer& timer,
@@ -35,7 +35,7 @@ TimedEngine fastest_of(const std::vector<std::unique_ptr<ConvolutionPlan>>& plan
         best = {.choice = plan->choice(),
                 .microseconds = time,
                 .workspace_bytes = plan->workspace_bytes()};
-    } catch (const EnvironmentError& error) {  // no memory, or cuDNN or CUDA refused
+    } catch (const EnvironmentError& error) {  // no memory, or a call of cuDNN or CUDA failed
       failure = fmt::format("{}: {} ({})", plan->choice(), error.what(), error.why());
     }
   }
@@ -43,7 +43,7 @@ TimedEngine fastest_of(const std::vector<std::unique_ptr<ConvolutionPlan>>& plan
   return best;
 }
 
-// The layer's own pass.
+// The layer's unfused pass.
 ConvolutionProblem plain(const ConvolutionProblem& form, ConvolutionPass pass) {
   return {.pass = pass,
           .dtype = form.dtype,
@@ -55,7 +55,7 @@ ConvolutionProblem plain(const ConvolutionProblem& form, ConvolutionPass pass) {
 }  // namespace
 
 double StreamTimer::microseconds(const ConvolutionProblem& problem, const ConvolutionPlan& plan) {
-  const lockstep::cuda::MemoryPool scratch;  // not kept: a step has other sizes
+  const lockstep::cuda::MemoryPool scratch;  // freed afterward: a training step has other sizes
   const lockstep::cuda::MemoryPool::Use use(scratch);
   Tensor in = random(stream_, problem.in, problem.dtype);
   Tensor weight = random(stream_, problem.weight, problem.dtype);
@@ -112,7 +112,7 @@ TimedEngine fastest_engine(const Target& target,
                            size_t most_workspace,
                            PlanTimer& timer) {
   const auto plans = fitting_plans(target, problem, most_workspace);
-  if (plans.empty()) make_plan(target, problem, most_workspace);  // throws: it says why
+  if (plans.empty()) make_plan(target, problem, most_workspace);  // throws, with the reason
   std::string failure;
   TimedEngine best = fastest_of(plans, problem, timer, failure);
   if (!best.choice.empty()) return best;

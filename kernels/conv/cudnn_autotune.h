@@ -1,4 +1,4 @@
-// Choosing an engine by time: what --autotune does for a convolution.
+// Chooses engines of convolutions by measured time, for --autotune.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace lockstep::kernels::cudnn {
 
-// A batch norm with ReLU, each shard a group: all of it, what a convolution's sums leave of it, and
-// the scales and shifts alone.
+// The part of a batch norm with ReLU that is timed, where each shard is a group: all of it, the
+// rest of it when a convolution gave the sums, or only its scales and shifts.
 enum class NormStep : uint8_t { kWhole, kFromSums, kAffine };
 
 class PlanTimer {
@@ -19,13 +19,13 @@ class PlanTimer {
   PlanTimer& operator=(const PlanTimer&) = delete;
   virtual ~PlanTimer() = default;
 
-  // Microseconds of one call on the device. Errors: EnvironmentError where the engine cannot run
+  // Microseconds of one call on the device. Errors: EnvironmentError when the engine cannot run
   // after all.
   virtual double microseconds(const ConvolutionProblem& problem, const ConvolutionPlan& plan) = 0;
   virtual double microseconds(NormStep step, const Shape& shape, Dtype dtype) = 0;
 };
 
-// On the device of `stream`, with random operands and a workspace of its own.
+// Times calls on the device of `stream`, with random operands and its own workspace.
 class StreamTimer final : public PlanTimer {
  public:
   // Requires: `stream` outlives this.
@@ -43,12 +43,13 @@ inline constexpr const char* kNoEngine = "none";
 struct TimedEngine {
   std::string choice = {};  // ConvolutionPlan::choice(), or kNoEngine
   double microseconds = 0;
-  double rule_microseconds = 0;  // of what would be done without timing
+  double rule_microseconds = 0;  // of the engine that the fixed rule chooses
   size_t workspace_bytes = 0;
 };
 
-// The fastest of fitting_plans(), beside the first of them that runs; of equally fast ones the one
-// that cuDNN prefers. Errors: as make_plan(); EnvironmentError where none of them runs.
+// The fastest of fitting_plans(), or of equally fast ones the one that cuDNN prefers.
+// rule_microseconds is the time of the first of them that runs. Errors: as make_plan();
+// EnvironmentError when none of them runs.
 TimedEngine fastest_engine(const Target& target,
                            const ConvolutionProblem& problem,
                            size_t most_workspace,
@@ -57,11 +58,11 @@ TimedEngine fastest_engine(const Target& target,
 // Returns the engine of a problem that was timed before.
 using KnownEngine = FunctionRef<TimedEngine(const ConvolutionProblem& problem)>;
 
-// For a form of kernels/conv/conv2d_fused.h: its fastest engine; kNoEngine where none runs, and
-// where a forward pass with all that depends on its form takes no less time than it does without.
-// Those are the times given: of a form with sums the batch norm after it is part, of one with a
-// norm also the one before it, and the gradient of the weights. `known` is asked for the forms that
-// fused_forms() lists before it, and for the layer's own passes.
+// The fastest engine for a form of kernels/conv/conv2d_fused.h. kNoEngine when none runs, or when
+// the fused form saves no time. The times compared, and returned, are of the forward pass with
+// everything that depends on its form: the batch norm after it, and for a form with a norm before
+// it also that norm and the gradient of the weights. `known` must return the engines of the forms
+// that fused_forms() lists before this one, and of the layer's unfused passes.
 TimedEngine fused_engine(const Target& target,
                          const ConvolutionProblem& form,
                          size_t most_workspace,

@@ -26,10 +26,10 @@ cudnnDataType_t data_type(Dtype dtype) {
 
 struct TensorOptions {
   Dtype dtype = Dtype::kF32;
-  bool is_virtual = false;  // between two operations, never in memory
+  bool is_virtual = false;  // passed between two operations, never in memory
 };
 
-// Channels last.
+// A tensor descriptor, channels last.
 Descriptor tensor(TensorId id, const Shape& shape, const TensorOptions& options) {
   const std::array<int64_t, 4> extents = {shape[0], shape[1], shape[2], shape[3]};
   const std::array<int64_t, 4> strides = {shape.stride0(), 1, shape[1] * shape[3], shape[1]};
@@ -58,7 +58,7 @@ Descriptor convolution(const Conv2dParams& params) {
   return made.finalize();
 }
 
-// The attributes of one of the three operations.
+// The names of the attributes of one of the three convolution operations.
 struct Operation {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t convolution, in, weight, out, alpha, beta;
@@ -94,7 +94,7 @@ Operation operation_of(ConvolutionPass pass) {
   throw InternalError("[cudnn] unknown pass");
 }
 
-// Of a convolution forward its `in` and `out` may be other operations'.
+// In a forward pass, `in` and `out` may be connected to other operations.
 Descriptor convolution_operation(const ConvolutionProblem& problem,
                                  const Descriptor& in,
                                  const Descriptor& out) {
@@ -109,7 +109,7 @@ Descriptor convolution_operation(const ConvolutionProblem& problem,
   return made.finalize();
 }
 
-// to = mode(from, with); `with` is null for a function of one value.
+// to = mode(from, with); `with` is null for a unary function.
 Descriptor pointwise_operation(cudnnPointwiseMode_t mode,
                                const Descriptor& from,
                                const Descriptor* with,

@@ -1,4 +1,4 @@
-// Convolutions in the words of cuDNN's graph API.
+// Convolutions as operation graphs of cuDNN's graph API.
 #pragma once
 
 #include "kernels/conv/convolution_problem.h"
@@ -6,7 +6,7 @@
 
 namespace lockstep::kernels::cudnn {
 
-// Names of a graph's tensors in a variant pack.
+// Ids of a graph's tensors in a variant pack.
 enum TensorId : int64_t {
   kIn = 1,
   kWeight,
@@ -23,7 +23,7 @@ enum TensorId : int64_t {
   kUnbiased,
 };
 
-// Finalized. Errors: CudnnError.
+// Returns the finalized graph. Errors: CudnnError.
 Descriptor operation_graph(const Target& target, const ConvolutionProblem& problem);
 
 }  // namespace lockstep::kernels::cudnn

@@ -24,7 +24,7 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& config) {
   return engine_of(config).values<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
 }
 
-// What a run with the same bits, and sums in f32, has no use for.
+// True if the engine gives the same bits in each run and sums in f32.
 bool is_exact(const Descriptor& config) {
   return std::ranges::none_of(notes_of(config), [](cudnnBackendNumericalNote_t note) {
     return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
@@ -73,7 +73,7 @@ void visit_engines(const Target& target,
   }
 }
 
-// Null where the engine does not take this problem after all, or wants more workspace.
+// Returns null when the engine does not support this problem after all, or needs more workspace.
 std::unique_ptr<ConvolutionPlan> plan_of(const Target& target,
                                          const Descriptor& config,
                                          const ConvolutionProblem& problem,
@@ -86,7 +86,7 @@ std::unique_ptr<ConvolutionPlan> plan_of(const Target& target,
   return made->workspace_bytes() <= most_workspace ? std::move(made) : nullptr;
 }
 
-// "f16 has one", or that none does.
+// "f16 has one", or a text that says that no type has.
 std::string other_types(const Target& target,
                         const ConvolutionProblem& problem,
                         size_t most_workspace) {

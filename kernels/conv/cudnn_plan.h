@@ -12,8 +12,8 @@
 
 namespace lockstep::kernels::cudnn {
 
-// Memory of a call, on the device, 16-byte aligned. `weight` is the weights or their gradient. What
-// the problem does not have is not looked at.
+// A call's memory on the device, 16-byte aligned. `weight` is the weights or their gradient.
+// Members that the problem does not use are ignored.
 struct ConvolutionMemory {
   void* in = nullptr;
   void* weight = nullptr;
@@ -30,9 +30,9 @@ class ConvolutionPlan final : public Plan {
   ConvolutionPlan(Descriptor plan, const Descriptor& config, const ConvolutionProblem& problem);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
-  // The engine's number and choices, "engine 58 2:1 12:0": the same text, the same kernel.
+  // The engine's number and knob choices, "engine 58 2:1 12:0". Equal texts mean the same kernel.
   const std::string& choice() const { return choice_; }
-  // Notes of cuDNN on the engine's arithmetic.
+  // cuDNN's numerical notes on the engine.
   const std::vector<cudnnBackendNumericalNote_t>& notes() const { return notes_; }
   // Queues it on the stream that `handle` was given. Errors: CudnnError.
   void execute(cudnnHandle_t handle, const ConvolutionMemory& memory, void* workspace) const;
@@ -45,23 +45,23 @@ class ConvolutionPlan final : public Plan {
   std::vector<cudnnBackendNumericalNote_t> notes_;
 };
 
-// An engine fits that gives the same bits each time, sums in f32 from inputs as they are (so f32 is
-// no TF32), and needs no more workspace than `most_workspace`. Those that fit, in cuDNN's order of
-// preference, each choice() once.
+// Lists the engines that fit, in cuDNN's order of preference, each choice() once. An engine fits if
+// it gives the same bits each time, sums in f32 without rounding inputs (no TF32), and needs at
+// most `most_workspace` bytes of workspace.
 std::vector<std::unique_ptr<ConvolutionPlan>> fitting_plans(const Target& target,
                                                             const ConvolutionProblem& problem,
                                                             size_t most_workspace);
-// The first of them. Errors: EnvironmentError naming the problem, and which other type has a plan,
-// where there is none.
+// The first of fitting_plans(). Errors: EnvironmentError when there is none, naming the problem and
+// a type that has a plan.
 std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
                                            const ConvolutionProblem& problem,
                                            size_t most_workspace);
-// The one of them whose choice() this is. Errors: EnvironmentError where there is none.
+// The one of fitting_plans() with this choice(). Errors: EnvironmentError when there is none.
 std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
                                            const ConvolutionProblem& problem,
                                            size_t most_workspace,
                                            std::string_view choice);
-// The first of them, or null.
+// The first of fitting_plans(), or null.
 std::unique_ptr<ConvolutionPlan> find_plan(const Target& target,
                                            const ConvolutionProblem& problem,
                                            size_t most_workspace);

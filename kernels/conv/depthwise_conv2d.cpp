@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMaxTaps = 1024;
 
-// Two for each tap of each output, taps in the padding included.
+// Two operations per tap of each output, including taps in the padding.
 int64_t depthwise_conv2d_flops(const Shape& weight, const Shape& out) {
   return 2 * out.numel() * weight.stride0();
 }

@@ -1,8 +1,8 @@
-// 2-D convolution (cross-correlation, no dilation) of every channel with a filter of its own, and
-// its gradients.
+// 2-D convolution (cross-correlation, no dilation) of each channel with its own filter, and its
+// gradients.
 //   out[n,c,oy,ox] = sum over (r,s) of weight[c,0,r,s] * in[n, c, oy*stride_h - pad_h + r,
 //   ox*stride_w - pad_w + s]
-// Products in the padding are left out; sums are in f32, a result in 16 bits is rounded once.
+// Products with padding are left out. Sums are in f32; a 16-bit result is rounded once.
 // Source: torch.nn.functional.conv2d with groups = channels. Spec:
 // tests/reference/depthwise_conv2d.h
 #pragma once
@@ -35,8 +35,8 @@ using DepthwiseConv2dBackwardData = void(Stream& stream,
                                          Tensor& grad_in);
 // Shapes: in (N,C,H,W); grad_out (N,C,OH,OW); weight_shape = (C,1,R,S); grad_weight (local shards,
 // C*R*S) f32, each row in the order of the weights in memory, overwritten; no grad_bias. An empty
-// shard's row is +0. The order of a row's sums is fixed by the shard's shape and the dtype, and
-// another on CUDA than on the CPU.
+// shard's row is +0. The order of a row's sums depends only on the shard's shape and the dtype; it
+// differs between CUDA and the CPU.
 using DepthwiseConv2dBackwardWeight = void(Stream& stream,
                                            const Shards& shards,
                                            const Conv2dBackwardWeightArgs& args);

@@ -8,7 +8,7 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// Calls body(c) such that the ranges [c, c + kCount) cover the channels once.
+// Calls body(c) for consecutive ranges [c, c + kCount) of channels, as long as they fit.
 template <int kCount, class Body>
 [[gnu::always_inline]] inline int64_t for_channels(int64_t begin, int64_t channels, Body&& body) {
   int64_t c = begin;
@@ -16,7 +16,7 @@ template <int kCount, class Body>
   return c;
 }
 
-// One axis of source, filter and result.
+// The extents of source, filter and result along one axis.
 struct Axis {
   int64_t source, taps, result;
   int stride, pad;
@@ -39,7 +39,7 @@ struct Window {
   int64_t channels;
 };
 
-// A product's place in the source image and in the filter.
+// The indices of a product's factors in the source image and in the filter.
 struct Product {
   int64_t pixel, tap;
 };
@@ -71,7 +71,7 @@ size_t image_bytes(const Tensor& batch) {
 int64_t scratch_of_image(const Tensor& batch) {
   return batch.dtype() == Dtype::kF32 ? 0 : batch.shape().stride0();
 }
-// Image n as floats: where the batch has them, or in the scratch memory.
+// Returns image n as floats: in place if the batch is f32, else in the scratch memory.
 const float* image(const Tensor& batch, int64_t n, float* scratch) {
   const std::byte* from = batch.bytes() + image_bytes(batch) * static_cast<size_t>(n);
   if (batch.dtype() == Dtype::kF32) return reinterpret_cast<const float*>(from);
@@ -95,8 +95,8 @@ template <int kCount>
   store_as(result, sum);
 }
 
-// Each result gathers its products: forward outputs from inputs, backward inputs from outputs.
-// Writes one row of an image of results.
+// Writes one row of an image of results. Each result gathers its products: outputs from inputs
+// forward, inputs from outputs backward.
 template <bool kForward>
 void gather_row(
     Window window, int64_t y, const float* source, const float* filters, float* result) {
@@ -153,7 +153,7 @@ struct Range {
   int64_t begin, end;
 };
 
-// Outputs whose tap `tap` is not in the padding.
+// The range of outputs whose tap `tap` is not in the padding.
 Range outputs_under(const Axis& axis, int64_t tap) {
   Range range{0, axis.result};
   while (range.begin < range.end && range.begin * axis.stride + tap < axis.pad) ++range.begin;
@@ -179,7 +179,7 @@ template <int kCount>
   store_as(sums, load_as<Floats>(sums) + sum);
 }
 
-// sums[tap][channel] += the products of one image, row after row of the output.
+// sums[tap][channel] += the products of one image, in order of the output's rows.
 void add_image(const Window& window, const float* in, const float* grad_out, float* sums) {
   const Axis &rows = window.rows, &columns = window.columns;
   const int64_t channels = window.channels;

@@ -1,9 +1,9 @@
-// Forward and the gradient of the input gather alike: each result adds its products in row-major
-// order of the taps, by fused multiply-add. A warp takes 8 packs of 16 bytes of channels (fewer
-// where there are fewer) by 4 slots; a thread takes two or four results in a row, a stride apart
-// backward, which meet the same taps and share their reads of the filter, f32 in shared memory.
-// Traffic: source and result once each; neighboring taps come from L1. Bound: DRAM, and
-// instructions close to it: 225 a pack of eight channels for 3x3.
+// The forward pass and the gradient of the input use the same gathering kernel: each result adds
+// its products in row-major order of the taps, by fused multiply-add. A warp takes up to 8 packs of
+// 16 bytes of channels by 4 slots. A thread takes two or four results of a row, which are a stride
+// apart in the backward pass, so that they use the same taps and share reads of the filter, which
+// is f32 in shared memory. Traffic: source and result once each; neighboring taps come from L1.
+// Bound: DRAM, closely followed by instructions: 225 per pack of eight channels for 3x3.
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 #include "kernels/conv/depthwise_conv2d.h"
@@ -12,12 +12,12 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kGatherThreads = 256;
-constexpr int kGatherBlocksOfSm = 4;        // at least: 32 warps
-constexpr int64_t kGatherMaxBlocks = 1024;  // more go round
+constexpr int kGatherBlocksPerSm = 4;       // at least: 32 warps
+constexpr int64_t kGatherMaxBlocks = 1024;  // blocks loop over more work
 constexpr size_t kSharedBytes = size_t{48} << 10;
 
-// The taps that one result meets along an axis: tap, tap + tap_step, ... of the filter, at `at`, at
-// + at_step, ... of the source, which may be outside.
+// The taps of one result along an axis: tap, tap + tap_step, ... of the filter, at positions at, at
+// + at_step, ... of the source, which may be outside of it.
 struct Walk {
   int tap, tap_step, at, at_step;
 };
@@ -36,18 +36,18 @@ struct GatherAxis {
   }
 };
 
-// Results of a thread at once, as many as registers hold.
+// Results that a thread computes at once, as many as its registers hold.
 template <int n>
 constexpr int kResults = n >= 4 ? 2 : 4;
 
 struct GatherPlan {
   GatherAxis rows, columns;
   int channels, log2_lanes;
-  unsigned groups;  // of kResults<n> results, of all images
+  unsigned groups;  // of kResults<n> results, in all images
   Divider by_groups_of_row, by_rows;
 };
 
-// [tap][channel of the tile] = weight[channel][tap], by all threads of the block.
+// Loads [tap][channel of the tile] = weight[channel][tap]. All threads of the block must call it.
 template <class T>
 __device__ void load_filters(
     const T* weight, int taps, int channels, int first, int width, float* filters) {
@@ -60,7 +60,8 @@ __device__ void load_filters(
   __syncthreads();
 }
 
-// Neighbors in a row of the result, the first at (y, x); backward they are a stride apart.
+// A thread's results: neighbors in a row, the first at (y, x); in the backward pass they are a
+// stride apart.
 struct Group {
   int64_t row, image;  // row: counted over images
   int y, x;
@@ -80,7 +81,7 @@ __device__ __forceinline__ Group group_of(const GatherPlan& plan, unsigned i) {
 }
 
 template <class T, int n, bool kForward>
-__global__ void __launch_bounds__(kGatherThreads, kGatherBlocksOfSm) gather_kernel(
+__global__ void __launch_bounds__(kGatherThreads, kGatherBlocksPerSm) gather_kernel(
     const __grid_constant__ GatherPlan plan, const T* source, const T* weight, T* result) {
   LS_DYNAMIC_SHARED(float, filters);
   const GatherAxis& rows = plan.rows;
@@ -95,9 +96,9 @@ __global__ void __launch_bounds__(kGatherThreads, kGatherBlocksOfSm) gather_kern
   if (c >= channels) return;
   const unsigned slots = kGatherThreads >> plan.log2_lanes;
   const unsigned slot = threadIdx.x >> plan.log2_lanes;
-  // Between neighbors of a group, in the result and in the source.
-  const int apart = kForward ? 1 : columns.stride;
-  const int source_apart = kForward ? columns.stride : 1;
+  // The distances of a group's neighbors in the result and in the source.
+  const int x_step = kForward ? 1 : columns.stride;
+  const int source_x_step = kForward ? columns.stride : 1;
   for (unsigned i = blockIdx.y * slots + slot; i < plan.groups; i += gridDim.y * slots) {
     const Group group = group_of<n, kForward>(plan, i);
     float sums[kResults<n>][n] = {};
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(kGatherThreads, kGatherBlocksOfSm) gather_kern
         const Pack<float, n> w = load_pack<n>(filter + s * width);
 #pragma unroll
         for (int j = 0; j < kResults<n>; ++j) {
-          const int x = sx + j * source_apart;
+          const int x = sx + j * source_x_step;
           if (x < 0 || x >= columns.source) continue;
           const Pack<T, n> values = load_pack<n>(source + line + (x * channels + c));
 #pragma unroll
@@ -123,7 +124,7 @@ __global__ void __launch_bounds__(kGatherThreads, kGatherBlocksOfSm) gather_kern
     const int64_t line = group.row * columns.result * channels;
 #pragma unroll
     for (int j = 0; j < kResults<n>; ++j) {
-      const int x = group.x + j * apart;
+      const int x = group.x + j * x_step;
       if (x >= columns.result) continue;
       Pack<T, n> rounded;
 #pragma unroll
@@ -133,7 +134,8 @@ __global__ void __launch_bounds__(kGatherThreads, kGatherBlocksOfSm) gather_kern
   }
 }
 
-// The power of two of packs that a tile of channels takes, so that its filters fit shared memory.
+// The binary logarithm of the packs per tile of channels, chosen so that its filters fit in shared
+// memory.
 int log2_lanes_for(int64_t packs, int n, int64_t taps) {
   const int most = n == 1 ? 5 : 3;
   int log2 = 0;
@@ -169,7 +171,8 @@ void gather(Stream& stream,
     const T* values = elements<T>(source);
     T* results = elements<T>(result);
     with_channel_pack<T>(channels, {values, results}, [&]<int n>() {
-      // Backward, a group's results are a stride apart: as many groups for each residue.
+      // In the backward pass a group's results are a stride apart, so there are groups for each
+      // residue.
       const int64_t residues = kForward ? 1 : params.stride_w;
       const int64_t groups_of_row =
           residues * lockstep::cuda::blocks_for(to[3], residues * kResults<n>);

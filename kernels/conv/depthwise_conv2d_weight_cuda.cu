@@ -1,10 +1,10 @@
-// The gradient of the filters, in two kernels. First a warp adds up, for three taps of a row and 8
-// packs of 16 bytes of channels (fewer where there are fewer) by 4 slots, the products of one piece
-// of a shard's outputs: slot after slot, then the slots by shuffles; warps of the other taps are
-// its neighbors in the block and find the same lines in L1. Then the pieces of a shard are added,
-// 16 threads an element, and these in order. Traffic: in and grad_out once, R*S floats a channel
-// and piece in between. Bound: DRAM. Pieces, slots and so the order depend on the shard's shape and
-// the dtype alone, not on addresses.
+// The gradient of the filters, in two kernels. In the first one a warp sums, for three taps of a
+// row and up to 8 packs of 16 bytes of channels by 4 slots, the products of one piece of a shard's
+// outputs: first within each slot, then across slots by shuffles. Warps of the other taps are
+// adjacent in the block and find the same cache lines in L1. The second kernel adds the pieces of a
+// shard, with 16 threads per element, whose sums are added in order. Traffic: in and grad_out once,
+// and R*S floats per channel and piece in between. Bound: DRAM. Pieces and slots, and so the order
+// of sums, depend only on the shard's shape and the dtype, not on addresses.
 #include "kernels/conv/depthwise_conv2d.h"
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
@@ -14,9 +14,9 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kPieceThreads = 256;
-constexpr int kPieceBlocksOfSm = 4;  // at least: 32 warps
+constexpr int kPieceBlocksPerSm = 4;  // at least: 32 warps
 constexpr int kPieceWarps = kPieceThreads / 32;
-constexpr int kRun = 3;  // taps of a warp, in a row of the filter
+constexpr int kRun = 3;  // taps per warp, in a row of the filter
 constexpr int64_t kMinPixels = 128;
 constexpr int64_t kMaxPieces = 1024;
 constexpr int kLeafColumns = 32;
@@ -24,7 +24,7 @@ constexpr int kLeafRows = 16;
 
 // How the outputs of a shard are cut.
 struct Pieces {
-  int64_t pixels, count;  // of a piece; pieces
+  int64_t pixels, count;  // pixels per piece; number of pieces
 
   __host__ __device__ static Pieces of(int64_t outputs) {
     const int64_t even = (outputs + kMaxPieces - 1) / kMaxPieces;
@@ -60,15 +60,15 @@ __device__ __forceinline__ Pack<T, n> load(const T* from) {
   }
 }
 
-// What a thread adds up: taps [s, s + kRun) of row r, channels [c, c + n), every slots-th output of
-// a piece from `slot` on.
+// A thread's task: taps [s, s + kRun) of row r, channels [c, c + n), and every slots-th output of a
+// piece from `slot` on.
 struct Task {
   unsigned piece, slot, slots;
   int r, s;
   int64_t c;
 };
 
-// Warps that differ in their taps alone are neighbors, then tiles of channels, then pieces.
+// Warps are ordered by taps first, then by tiles of channels, then by pieces.
 template <int n>
 __device__ __forceinline__ Task task_of(const PiecePlan& plan) {
   const unsigned warp = blockIdx.x * kPieceWarps + threadIdx.x / 32;
@@ -88,7 +88,7 @@ __device__ __forceinline__ Task task_of(const PiecePlan& plan) {
           ((int64_t{tile} << plan.log2_lanes) + lane) * n};
 }
 
-// The tensors of all shards, and a shard's first image.
+// The tensors of all shards, and the shard's first image.
 template <class T>
 struct Images {
   const T *in, *grad_out;
@@ -125,14 +125,14 @@ __device__ __forceinline__ void add_products(const PiecePlan& plan,
 }
 
 template <class T, int n, bool kPacked>
-__global__ void __launch_bounds__(kPieceThreads, kPieceBlocksOfSm) pieces_kernel(
+__global__ void __launch_bounds__(kPieceThreads, kPieceBlocksPerSm) pieces_kernel(
     const PiecePlan plan, const ShardTable shards, const T* in, const T* grad_out, float* partial) {
   const Task task = task_of<n>(plan);
   const int64_t first = shards.begin[blockIdx.y];
   const int64_t outputs =
       (shards.begin[blockIdx.y + 1] - first) * plan.size.out_h * plan.size.out_w;
   const Pieces pieces = Pieces::of(outputs);
-  if (task.piece >= pieces.count) return;  // all lanes alike
+  if (task.piece >= pieces.count) return;  // the same for all lanes of the warp
   const bool some = task.c < plan.channels;
   const int64_t begin = task.piece * pieces.pixels;
   const int64_t end = some ? min(begin + pieces.pixels, outputs) : begin;
@@ -164,7 +164,7 @@ struct LeafExtents {
   int64_t outputs_of_image, pieces_of_shard, channels, taps;
 };
 
-// A column of threads an element of a leaf: partial is [shard][piece][tap][channel], a leaf
+// One column of threads per element of a leaf. partial is [shard][piece][tap][channel], a leaf
 // [channel][tap].
 __global__ void __launch_bounds__(kLeafColumns* kLeafRows) filter_leaves_kernel(
     const ShardTable shards, const LeafExtents of, const float* partial, float* leaves) {

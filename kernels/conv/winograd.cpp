@@ -15,7 +15,7 @@ namespace {
     if (isa_level() == IsaLevel::kV4) return cpu_v4::name args; \
   }
 
-// Whether outputs are as large as inputs, by square filters.
+// True if filters are square and outputs are as large as inputs.
 bool keeps_size(const Shape& weight, const Conv2dParams& params) {
   const int64_t pad = (weight[2] - 1) / 2;
   return weight[3] == weight[2] && params.stride_h == 1 && params.stride_w == 1 &&
@@ -31,8 +31,8 @@ bool suits_winograd(const Stream& stream,
                     const Conv2dParams& params) {
   if (stream.device() != Device::kCpu || !keeps_size(weight, params)) return false;
 
-  // Of fewer channels the transforms cost more than is saved. A smaller image's tiles are mostly
-  // outside of it.
+  // With fewer channels the transforms cost more than the algorithm saves. Tiles of a smaller image
+  // lie mostly outside of it.
   const auto suits = [&](int64_t least_channels, int64_t lanes, int64_t least_edge) {
     return weight[0] >= least_channels && weight[1] >= least_channels && weight[0] % lanes == 0 &&
            weight[1] % lanes == 0 && in[2] >= least_edge && in[3] >= least_edge;

@@ -1,8 +1,9 @@
-// 3x3 and 5x5 convolutions by Winograd's algorithm, which takes fewer products than direct sums do.
+// 3x3 and 5x5 convolutions by Winograd's algorithm, which needs fewer multiplications than direct
+// sums.
 //   forward          out = A^T [sum over channels of (G g G^T) * (B^T d B)] A
 //   backward data    the same, of grad_out and the weights turned around
 //   backward weight  G^T [sum over tiles of (A dy A^T) * (B^T d B)] G
-// d is a window of inputs, g a filter, dy a tile of gradients; * goes by points. Sums are in f32,
+// d is a window of inputs, g a filter, dy a tile of gradients; * is elementwise. Sums are in f32,
 // over channels or the shard's tiles, in order. A NaN or an infinity spreads over its tile.
 //   x86-64-v3  F(4x4,3x3) and F(2x2,5x5) in f32, whatever the tensors' type: 36 products give 16
 //              outputs, or four of 5x5, where direct sums take 144, or 100. Results are some 1e-6
@@ -19,14 +20,15 @@
 
 namespace lockstep::kernels {
 
-// Whether conv2d's ops take this algorithm. in (N,C,H,W), weight (K,C,R,S). `dtype` is theirs.
+// Tells whether conv2d's ops use this algorithm. in (N,C,H,W) and weight (K,C,R,S), both of
+// `dtype`.
 bool suits_winograd(const Stream& stream,
                     Dtype dtype,
                     const Shape& in,
                     const Shape& weight,
                     const Conv2dParams& params);
 
-// conv2d's ops where suits_winograd().
+// conv2d's ops. Requires: suits_winograd().
 Conv2dForward winograd_forward;
 Conv2dBackwardData winograd_backward_data;
 Conv2dBackwardWeight winograd_backward_weight;

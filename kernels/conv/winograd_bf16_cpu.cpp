@@ -10,11 +10,11 @@
 namespace lockstep::kernels::cpu_v4 {
 namespace {
 
-constexpr int64_t kTilesAtOnce = 48;  // their points stay in the second cache
+constexpr int64_t kTilesAtOnce = 48;  // their points stay in the L2 cache
 
-// Filters (K,C,3,3) as the right sides of products, [panel of outputs][point][pair of
-// inputs][output]. Forward, inputs are C and outputs K. For backward data they are turned around:
-// inputs are K.
+// Filters (K,C,3,3) as the right operands of products: [panel of outputs][point][pair of
+// inputs][output]. In the forward pass inputs are C and outputs K. For backward data filters are
+// rotated by 180 degrees and inputs are K.
 struct Filters {
   const BFloat16* from;
   int64_t outputs, inputs;
@@ -26,7 +26,7 @@ struct Filters {
   int64_t values() const { return outputs * kPoints * inputs; }
 };
 
-// A pair's inputs lie side by side in memory.
+// For the forward pass: the inputs of a pair are adjacent in memory.
 LS_BF16_CODE void pack_panel(const Filters& filters, int64_t panel) {
   const int64_t width = panel_width(filters.outputs, panel);
   const int64_t inputs = filters.inputs;
@@ -47,7 +47,7 @@ LS_BF16_CODE void pack_panel(const Filters& filters, int64_t panel) {
   }
 }
 
-// A pair's outputs lie side by side in memory.
+// For backward data: the outputs of a pair are adjacent in memory.
 LS_BF16_CODE void pack_turned_panel(const Filters& filters, int64_t panel) {
   const int64_t width = panel_width(filters.outputs, panel);
   const int64_t filter = kTaps * filters.outputs;
@@ -68,12 +68,12 @@ LS_BF16_CODE void pack_turned_panel(const Filters& filters, int64_t panel) {
   }
 }
 
-// Values from a point of kTilesAtOnce tiles to the next.
+// The distance in values from one point of kTilesAtOnce tiles to the next.
 int64_t point_stride(int64_t channels) {
   return kTilesAtOnce * channels + kApart;
 }
 
-// Inputs' points, [point][tile][channel].
+// Transforms inputs to points: [point][tile][channel].
 LS_BF16_CODE void transform_windows(
     const TiledImages& in, int64_t first, int64_t tiles, const BFloat16* zeros, BFloat16* points) {
   const int64_t point = point_stride(in.channels);
@@ -110,7 +110,7 @@ LS_BF16_CODE void write_outputs(const OutputPanel& panel, const TiledImages& sha
   }
 }
 
-// Convolves images on one thread. out is like `in` but for its channels.
+// Convolves images on one thread. out is like `in` except for its channels.
 void convolve(const TiledImages& in,
               const Filters& filters,
               WorkspaceParts scratch,

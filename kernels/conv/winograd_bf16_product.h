@@ -12,24 +12,24 @@
 #include "kernels/conv/winograd_images.h"
 #include "kernels/support/cpu/float_line.h"
 
-// Marks functions that use bf16 arithmetic, which x86-64-v4 alone does not have. A lambda inside of
-// them must not use it: it would not be compiled for it.
+// Marks functions that use bf16 instructions, which x86-64-v4 does not include. Lambdas inside such
+// a function must not use them, since the attribute does not apply to lambdas.
 #define LS_BF16_CODE [[gnu::target("avx512bf16")]]
 
 namespace lockstep::kernels::LS_CPU {
 
-// A panel is as many columns as the inner loop has registers for.
+// Vectors of a panel, whose columns the inner loop keeps in registers.
 inline constexpr int64_t kPanelVectors = kPanel / kLineLanes;
 inline constexpr int kRowsAtOnce = 6;
 
-// left[row, pair] has two values side by side. Strides in values.
+// left[row, pair] is two adjacent values. Strides are in values.
 struct PairedRows {
   const BFloat16* at;
   int64_t row_stride, pair_stride;
 
   PairedRows from(int64_t row) const { return {at + row * row_stride, row_stride, pair_stride}; }
 };
-// right[pair, column]: a pair's columns lie side by side, two values each.
+// right[pair, column]: the columns of a pair are adjacent, with two values each.
 struct PairedPanel {
   const BFloat16* at;
   int64_t columns;

@@ -13,12 +13,13 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-inline constexpr int kEdge = 4;  // of a window
+inline constexpr int kEdge = 4;  // height and width of a window
 inline constexpr int kPoints = kEdge * kEdge;
-inline constexpr int kOutEdge = 2;  // of a tile
+inline constexpr int kOutEdge = 2;  // height and width of a tile
 inline constexpr int kFilterEdge = 3;
 inline constexpr int kTaps = kFilterEdge * kFilterEdge;
-// A cache line of bf16, so that what is written to 16 points does not meet in one set of the cache.
+// Padding of one cache line, in bf16 values, so that writes to the 16 points do not fall into the
+// same cache set.
 inline constexpr int64_t kApart = 32;
 
 using Vector = Line::Vector;
@@ -37,7 +38,7 @@ LS_BF16_CODE [[gnu::always_inline]] inline void store_rounded(Vector values, BFl
   const __m256i rounded = to_bf16(values);
   std::memcpy(static_cast<void*>(to), &rounded, sizeof(rounded));
 }
-// Pairs of a value of `first` and one of `second`.
+// Stores pairs of a value of `first` and the one of `second`.
 LS_BF16_CODE [[gnu::always_inline]] inline void store_pairs(Vector first,
                                                             Vector second,
                                                             BFloat16* to) {
@@ -58,7 +59,7 @@ struct Points {
   a = first, b = second, c = third, d = fourth;
 }
 
-// B^T d B of a window's channels from c on.
+// B^T d B for a vector of a window's channels, starting with c.
 [[gnu::always_inline]] inline Points transformed(const TileWindow& window, int64_t c) {
   Points p{};
 #pragma GCC unroll 16
@@ -72,7 +73,7 @@ struct Points {
   return p;
 }
 
-// A dy A^T of a tile of gradients, from channel k on.
+// A dy A^T for a vector of a gradient tile's channels, starting with k.
 [[gnu::always_inline]] inline Points transformed(const GradientTile& tile, int64_t k) {
   const Vector a = load_vector(tile.at[0] + k), b = load_vector(tile.at[1] + k);
   const Vector c = load_vector(tile.at[2] + k), d = load_vector(tile.at[3] + k);
@@ -87,7 +88,7 @@ struct Points {
   return p;
 }
 
-// A^T p A: the tile's four outputs. load(point) gives a point's sums.
+// A^T p A: the tile's four outputs. load(point) returns the sums of a point.
 template <class Load>
 [[gnu::always_inline]] inline void outputs_of(const Load& load,
                                               Vector (&out)[kOutEdge * kOutEdge]) {
@@ -104,7 +105,7 @@ template <class Load>
   out[3] = lower[1] - lower[2] - lower[3];
 }
 
-// G g G^T of filters. load(tap) gives the taps' weights.
+// G g G^T of filters. load(tap) returns the weights of a tap.
 template <class Load>
 [[gnu::always_inline]] inline Points transformed_filters(const Load& load) {
   Vector rows[kEdge][kFilterEdge];
@@ -124,7 +125,7 @@ template <class Load>
   return p;
 }
 
-// G^T p G: the gradients of a filter's taps. load(point) gives a point's sums.
+// G^T p G: the gradients of a filter's taps. load(point) returns the sums of a point.
 template <class Load>
 [[gnu::always_inline]] inline void filter_gradients(const Load& load,
                                                     Vector (&taps)[kFilterEdge * kFilterEdge]) {

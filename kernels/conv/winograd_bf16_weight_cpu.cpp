@@ -11,9 +11,9 @@
 namespace lockstep::kernels::cpu_v4 {
 namespace {
 
-constexpr int64_t kPairsAtOnce = 128;  // as many pairs of a panel stay in the first cache
+constexpr int64_t kPairsAtOnce = 128;  // as many pairs of a panel stay in the L1 cache
 
-// Points of pairs of tiles, [panel of channels][point][pair][channel].
+// The points of pairs of tiles: [panel of channels][point][pair][channel].
 struct PairedPoints {
   BFloat16* at;
   int64_t channels;
@@ -36,7 +36,8 @@ LS_BF16_CODE [[gnu::always_inline]] inline void store_point_pairs(
   }
 }
 
-// Pairs of tiles from `first` on; the last one's second may be none, which counts as zeros.
+// Pairs of tiles, starting with tile `first`. If the number of tiles is odd, the last pair is
+// completed by zeros.
 struct TilePairs {
   int64_t first, tiles;
 
@@ -63,7 +64,7 @@ LS_BF16_CODE void transform_pairs(const TiledImages& batch,
   }
 }
 
-// Sums of a panel of K times a panel of C, [point][K][C].
+// Size of the sums of a panel of K times a panel of C: [point][K][C].
 constexpr int64_t kBlock = kPoints * kPanel * kPanel;
 
 void write_gradients(

@@ -10,11 +10,11 @@
 namespace lockstep::kernels::cpu_v3 {
 namespace {
 
-constexpr int64_t kTilesAtOnce = 24;  // their points stay in the second cache
+constexpr int64_t kTilesAtOnce = 24;  // their points stay in the L2 cache
 
-// Filters (K,C,3,3) or (K,C,5,5) as the right sides of products, [panel of outputs][point], a
-// RightPanel each. Forward, inputs are C and outputs K. For backward data they are turned around:
-// inputs are K.
+// Filters (K,C,3,3) or (K,C,5,5) as the right operands of products: [panel of outputs][point], each
+// a RightPanel. In the forward pass inputs are C and outputs K. For backward data filters are
+// rotated by 180 degrees and inputs are K.
 template <class T>
 struct Filters {
   const T* from;
@@ -23,7 +23,7 @@ struct Filters {
   const float* bias = nullptr;  // of the outputs; may be null
   float* packed = nullptr;
 
-  // Values from a point to the next of a panel of `width` outputs.
+  // The distance in values from one point to the next, for a panel of `width` outputs.
   int64_t point_stride(int64_t width) const { return inputs * width + kApart; }
   float* panel(int64_t index) const { return packed + index * kPoints * point_stride(kPanel); }
   int64_t values() const { return panels_of(outputs) * kPoints * point_stride(kPanel); }
@@ -86,12 +86,12 @@ void pack_panel(const Filters<T>& filters, int64_t panel) {
   }
 }
 
-// Values from a point of kTilesAtOnce tiles to the next.
+// The distance in values from one point of kTilesAtOnce tiles to the next.
 int64_t point_stride(int64_t channels) {
   return kTilesAtOnce * channels + kApart;
 }
 
-// Inputs' points, [point][tile][channel].
+// Transforms inputs to points: [point][tile][channel].
 template <class T, int kEdge>
 void transform_windows(
     const TiledBatch<T, kEdge>& in, int64_t first, int64_t tiles, const T* zeros, float* points) {
@@ -133,7 +133,7 @@ void write_outputs(const OutputPanel& panel, const TiledBatch<T, kTile<kFilter>>
   }
 }
 
-// Convolves images on one thread. out is like `in` but for its channels.
+// Convolves images on one thread. out is like `in` except for its channels.
 template <int kFilter, class T>
 void convolve(const TiledBatch<T, kTile<kFilter>>& in,
               const Filters<T>& filters,

@@ -10,12 +10,13 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-inline constexpr int64_t kColumns = 2 * kLanes;  // of the inner loop, which fills the registers
+inline constexpr int64_t kColumns = 2 * kLanes;  // of the inner loop, whose sums fill the registers
 inline constexpr int kRowsAtOnce = 6;
-// A cache line, so that what is written to 36 points does not meet in one set of the cache.
+// Padding of one cache line, in floats, so that writes to the 36 points do not fall into the same
+// cache set.
 inline constexpr int64_t kApart = 16;
 
-// left[row, i]; strides in values.
+// left[row, i]. Strides are in values.
 struct LeftRows {
   const float* at;
   int64_t row_stride, inner_stride;
@@ -23,12 +24,14 @@ struct LeftRows {
   LeftRows from(int64_t row) const { return {at + row * row_stride, row_stride, inner_stride}; }
 };
 
-// right[i, column], strips of kColumns columns one after the other; the last may have half.
+// right[i, column], stored as consecutive strips of kColumns columns; the last strip may have half
+// as many.
 struct RightPanel {
   const float* at;
   int64_t columns;
 
-  // Where a column's values begin, of strips with `inner` rows, and how far its rows are apart.
+  // The offset of a column's first value, for strips with `inner` rows, and the distance of its
+  // rows.
   static int64_t place(int64_t column, int64_t inner) {
     return column / kColumns * kColumns * inner + column % kColumns;
   }

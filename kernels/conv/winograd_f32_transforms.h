@@ -17,15 +17,15 @@ namespace lockstep::kernels::LS_CPU {
 inline constexpr int kWindow = 6;
 inline constexpr int kPoints = kWindow * kWindow;
 template <int kFilter>
-inline constexpr int kTile = kWindow + 1 - kFilter;  // outputs in a row
+inline constexpr int kTile = kWindow + 1 - kFilter;  // height and width of a tile of outputs
 template <int kFilter>
 inline constexpr int kTaps = kFilter * kFilter;
 
 using Vector = Line::Vector;
 inline constexpr int64_t kLanes = Line::kVectorLanes;
 
-// Polynomials are evaluated at 0, a, -a, b, -b and infinity. Of points that f32 holds exactly,
-// these give the smallest errors: half those of 1 and 2.
+// Polynomials are evaluated at 0, a, -a, b, -b and infinity. Of the points that f32 represents
+// exactly, these give the smallest errors: half of those with a = 1, b = 2.
 inline constexpr float kA = 0.625F, kB = 1.5F;
 inline constexpr float kA2 = kA * kA, kB2 = kB * kB, kA4 = kA2 * kA2, kB4 = kB2 * kB2;
 inline constexpr float kOfZero = 1 / (kA2 * kB2);
@@ -55,7 +55,7 @@ struct WindowLine {
 inline constexpr float kPowersOfA[] = {1, 1, kA2, kA2, kA4};  // of a polynomial's terms
 inline constexpr float kPowersOfB[] = {1, 1, kB2, kB2, kB4};
 
-// The sum of every second term from `first` on, in powers of x squared.
+// The sum of every second term from `first` on, as a polynomial in `squared`, x^2.
 template <int kTerms>
 [[gnu::always_inline]] inline Vector half_polynomial(const Vector (&terms)[kTerms],
                                                      int first,
@@ -67,8 +67,8 @@ template <int kTerms>
   return sum;
 }
 
-// A polynomial of kTerms at the points. A filter's values also have the factors that
-// interpolation takes.
+// The values of a polynomial of kTerms at the points. For a filter they include the interpolation's
+// factors.
 template <int kTerms, bool kIsFilter>
 struct ValuesLine {
   static constexpr int kFrom = kTerms, kTo = kWindow;
@@ -91,7 +91,7 @@ using GradientLine = ValuesLine<kTile<kFilter>, false>;  // a row of A y: a tile
 template <int kFilter>
 using FilterLine = ValuesLine<kFilter, true>;  // a row of G g: a filter
 
-// The transposed product.
+// The transposed transform of ValuesLine.
 template <int kTerms, bool kIsFilter>
 struct TermsLine {
   using Values = ValuesLine<kTerms, kIsFilter>;
@@ -114,8 +114,8 @@ using OutputLine = TermsLine<kTile<kFilter>, false>;  // a row of A^T p: outputs
 template <int kFilter>
 using FilterGradientLine = TermsLine<kFilter, true>;  // a row of G^T p: the gradient of a filter
 
-// m x m^T, where Rows gives m's product with a line: load(i) gives x's value i and store(i, value)
-// takes the result's, both row by row.
+// Computes m x m^T, where Rows::transform() multiplies m by a column. load(i) returns element i of
+// x and store(i, value) receives element i of the result, both in row-major order.
 template <class Rows, class Load, class Store>
 [[gnu::always_inline]] inline void transform_square(const Load& load, const Store& store) {
   Vector half[Rows::kTo][Rows::kFrom];

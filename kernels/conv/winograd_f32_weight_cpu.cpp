@@ -12,10 +12,10 @@
 namespace lockstep::kernels::cpu_v3 {
 namespace {
 
-constexpr int64_t kTilesPerPass = 64;  // a panel's points of so many stay in the first cache
+constexpr int64_t kTilesPerPass = 64;  // a panel's points of these tiles stay in the L1 cache
 
-// Points of tiles, [panel of channels][point]: inputs' are RightPanels whose rows are tiles, those
-// of gradients [tile][channel].
+// The points of tiles: [panel of channels][point]. For inputs each is a RightPanel whose rows are
+// tiles, for gradients [tile][channel].
 struct TilePoints {
   float* at;
   int64_t channels;
@@ -52,7 +52,7 @@ void transform_tiles(const TiledBatch<T, kEdge>& batch,
   }
 }
 
-// Sums of a panel of K times a panel of C, [point][K][C].
+// Size of the sums of a panel of K times a panel of C: [point][K][C].
 constexpr int64_t kBlock = kPoints * kPanel * kPanel;
 
 template <int kFilter>

@@ -1,4 +1,4 @@
-// Batches of images cut into tiles, as Winograd's algorithm takes them.
+// Batches of images, cut into tiles for Winograd's algorithm.
 // Included by winograd_*_cpu.cpp alone.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-// Channels are taken in panels of so many.
+// Channels per panel, the unit of work of the products.
 inline constexpr int64_t kPanel = 64;
 
 inline int64_t panels_of(int64_t channels) {
@@ -21,14 +21,15 @@ inline int64_t panel_width(int64_t channels, int64_t panel) {
   return std::min(kPanel, channels - panel * kPanel);
 }
 
-// Outputs of a panel of channels, of tiles from `first` on. sums is [point][tile][kPanel].
+// The sums of a panel of channels for tiles [first_tile, first_tile + tiles). sums is
+// [point][tile][kPanel].
 struct OutputPanel {
   const float* sums;
   const float* bias;  // of the panel; may be null
   int64_t first_tile, tiles, first_channel, width;
 };
 
-// Parts of a workspace, one after the other, each at a cache line.
+// Divides a workspace into consecutive parts that begin at cache lines.
 class WorkspaceParts {
  public:
   explicit WorkspaceParts(std::byte* at) : at_(at) {}
@@ -48,7 +49,8 @@ class WorkspaceParts {
   std::byte* at_;
 };
 
-// A batch of images, cut into tiles of kTile x kTile pixels: image by image, row by row.
+// A batch of images, cut into tiles of kTile x kTile pixels, which are numbered by image, then in
+// row-major order.
 template <class T, int kTile>
 struct TiledBatch {
   const T* at;
@@ -67,7 +69,7 @@ TiledBatch<T, kTile> cut_into_tiles(const Tensor& batch, int64_t first, int64_t 
   return {batch.data<T>() + first * shape.stride0(), count, shape[2], shape[3], shape[1]};
 }
 
-// Where a tile's first pixel is.
+// The position of a tile's first pixel.
 struct TilePlace {
   int64_t image, y, x;
 
@@ -78,7 +80,7 @@ struct TilePlace {
         x(tile % batch.tile_columns() * kTile) {}
 };
 
-// Pointers to kCount x kCount pixels around a tile; `zeros` where they are outside of the image.
+// Pointers to the kCount x kCount pixels around a tile; `zeros` for pixels outside of the image.
 template <class T, int kTile, int kCount>
 struct TilePixels {
   static constexpr int kBefore = (kCount - kTile) / 2;  // the tile's first row and column

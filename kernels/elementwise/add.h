@@ -1,4 +1,5 @@
-// Sum of two tensors into one of them: what the tape does where a value has several consumers.
+// Adds one tensor to another. The tape uses it to sum the gradients of a value with several
+// consumers.
 //   dst[i] = dst[i] + src[i]
 #pragma once
 
@@ -6,8 +7,8 @@
 
 namespace lockstep::kernels {
 
-// Shapes: src and dst alike, any shape; f32, f16 or bf16. 16-bit sums are formed in f32 and rounded
-// once. NaN and infinity follow IEEE addition. Errors: ShapeError, DtypeError, DeviceError.
+// Shapes: src and dst the same, any shape; f32, f16 or bf16. 16-bit sums are formed in f32 and
+// rounded once. NaN and infinity follow IEEE addition. Errors: ShapeError, DtypeError, DeviceError.
 using Add = void(Stream& stream, const Tensor& src, Tensor& dst);
 
 LS_DECLARE_OP(Add, add)

@@ -1,4 +1,4 @@
-// One thread a pack of 16 bytes. Traffic an element: 3 values. Bound: DRAM.
+// One thread per pack of 16 bytes. Traffic per element: 3 values. Bound: DRAM.
 #include "kernels/elementwise/add.h"
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/support/cuda/numeric.cuh"

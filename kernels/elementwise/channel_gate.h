@@ -1,10 +1,10 @@
-// Each channel of an image times its gate: the end of squeeze-and-excitation.
+// Multiplies each channel of an image by its gate: the last step of squeeze-and-excitation.
 //   out[n,c,h,w] = in[n,c,h,w] * g(gate[n,c])
 //   kHardSigmoid   g(x) = min(max(x + 3, 0), 6) / 6
 //   kSigmoid       g(x) = 1 / (1 + exp(-x)), within 2e-7 of itself; 0 from x = -84 down
-// In f32, rounded once to out's type; the same bits on all devices. A gate of NaN gives NaN, one of
-// 0 zeros, but NaN of NaN and infinity. In the gradient of a hard sigmoid that is flat, is NaN or
-// ends the slope there is nothing, whatever comes in.
+// Computed in f32 and rounded once to out's type; the same bits on all devices. A gate value of NaN
+// gives NaN; one of 0 gives zeros, but NaN for inputs that are NaN or infinite. The gradient
+// through a hard sigmoid is 0 where it is flat, at the ends of its slope and for NaN.
 // Source: torch.nn.functional.hardsigmoid, torch.sigmoid; timm's SqueezeExcite. Spec:
 // tests/reference/channel_gate.h
 #pragma once

@@ -6,13 +6,14 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-constexpr int64_t kChannelsAtOnce = 1024;  // their gates and sums stay in the first cache
+constexpr int64_t kChannelsAtOnce = 1024;  // their gates and sums stay in the L1 cache
 
 struct Piece {
   int64_t image, first, count;  // channels
 };
 
-// Calls body(piece, gates): gates[i] is g of channel first + i, as a line can load it.
+// Calls body(piece, gates) for pieces of images, where gates[i] is g of channel first + i. Whole
+// lines may be loaded from gates.
 template <class T, GateForm kForm, class Body>
 [[gnu::always_inline]] inline void for_pieces(Stream& stream,
                                               const Shards& shards,

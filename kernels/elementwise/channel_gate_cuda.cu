@@ -1,8 +1,8 @@
-// Forward: one thread a pack of 16 bytes of an image's pixel. Backward: one thread a pack of an
-// image's channels walks over the pixels in their order, blocks of 64 so that small batches reach
-// all SMs, with the loads of four pixels under way. Traffic: the image once, or three times
-// backward, and a gate for each pixel from the cache. Bound: DRAM; latency where images and
-// channels are few.
+// Forward: one thread per pack of 16 bytes of a pixel. Backward: one thread per pack of an image's
+// channels iterates over the pixels in order, with the loads of four pixels in flight; blocks have
+// 64 threads, so that small batches reach all SMs. Traffic: the image once, or three times in the
+// backward pass, and a gate per pixel from the cache. Bound: DRAM; latency if there are few images
+// and channels.
 #include "kernels/elementwise/channel_gate.h"
 #include "kernels/elementwise/channel_gate_rule.h"
 #include "kernels/support/cuda/images.cuh"
@@ -36,13 +36,13 @@ struct GateForward {
 
 template <class T>
 struct GateImages {
-  int64_t packs;  // of all images
+  int64_t packs;  // in all images
   int64_t packs_of_image, channels, pixels;
   const T *grad_out, *in, *gate;
   T *grad_in, *grad_gate;
 };
 
-// Of kPixels pixels, the first at element `at`.
+// Processes kPixels pixels, the first at element `at`.
 template <int kPixels, class T, int n>
 __device__ __forceinline__ void gate_pixels(const GateImages<T>& images,
                                             int64_t at,

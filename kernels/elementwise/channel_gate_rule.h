@@ -9,7 +9,7 @@
 
 namespace lockstep::kernels {
 
-// g(x); NaN of NaN.
+// g(x); NaN for NaN.
 template <GateForm kForm>
 LS_HOST_DEVICE float gate_value(float x) {
   if constexpr (kForm == GateForm::kSigmoid) {

@@ -9,7 +9,7 @@ struct Names {
   std::string_view a, b, whole;
 };
 
-// Checks a call, and declares it on the dry device: true when there is nothing to run.
+// Checks a call and declares its cost on the dry device. Returns true when there is nothing to run.
 bool checked(const OpCheck& check,
              const Shards& shards,
              const Names& names,

@@ -1,6 +1,7 @@
-// Two images' channels one after the other, and the gradient, which takes them apart.
+// Concatenates the channels of two images, and splits the gradient accordingly.
 //   out[n, 0..A, h, w] = a[n, :, h, w]        out[n, A..A+B, h, w] = b[n, :, h, w]
-// Bit for bit, NaN too. Source: torch.cat(dim=1). Spec: tests/reference/concat_channels.h
+// Values keep their bits, including NaN. Source: torch.cat(dim=1). Spec:
+// tests/reference/concat_channels.h
 #pragma once
 
 #include "core/shards.h"

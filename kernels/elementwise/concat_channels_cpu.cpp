@@ -6,7 +6,7 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// Calls copy(whole, part, bytes) for the channels of each pixel that are a's, then for b's.
+// Calls copy(whole, part, bytes) for the channels of `a` of each pixel, then for those of `b`.
 template <class Whole, class Part, class Copy>
 [[gnu::always_inline]] inline void for_parts(
     Stream& stream, const Shards& shards, Whole& whole, Part& a, Part& b, Copy&& copy) {

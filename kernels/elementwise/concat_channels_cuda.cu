@@ -1,5 +1,5 @@
-// One thread a pack of 16 bytes of the whole image's channels, of which both parts are multiples.
-// Types are told apart by size alone. Traffic an element: 2 values. Bound: DRAM.
+// One thread per pack of up to 16 bytes of the whole image's channels, whose size divides both
+// parts. Kernels depend only on the size of the type. Traffic per element: 2 values. Bound: DRAM.
 #include <numeric>
 
 #include "kernels/elementwise/concat_channels.h"
@@ -8,12 +8,12 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-// T: an element's bits.
+// T: the unsigned integer of an element's size.
 template <class T>
 struct ConcatParts {
   int height, width, of_a, of_b;  // pixels; channels
 
-  // Element of a part of `channels`, or of the whole.
+  // The index of an element of an image with `channels` channels: a part, or the whole.
   __device__ int64_t place(int64_t image, int y, int x, int channels, int c) const {
     return ((image * height + y) * width + x) * channels + c;
   }
@@ -49,7 +49,7 @@ struct ConcatBackward {
   }
 };
 
-// Calls body(parts, channels that packs must divide).
+// Calls body(parts, number of channels that packs must divide).
 template <class Body>
 void with_bits(const char* op, const Tensor& a, const Tensor& b, const Tensor& whole, Body&& body) {
   to_int(op, whole.shape().stride0());

@@ -1,5 +1,5 @@
-// One thread 4 values of a row that is a multiple of 4 wide, else one. Traffic: each value of both
-// rows once. Bound: DRAM.
+// One thread per 4 values if the row's width is a multiple of 4, else per value. Traffic: each
+// value of both rows once. Bound: DRAM.
 #include "kernels/elementwise/convert_rows.h"
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/support/cuda/numeric.cuh"

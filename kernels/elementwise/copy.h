@@ -10,7 +10,7 @@ namespace lockstep::kernels {
 //   dst[i] = src[i], bit for bit
 // Spec: tests/reference/copy.h
 //
-// Shapes: alike; same dtype, any. Errors: ShapeError, DtypeError, DeviceError.
+// Shapes: the same; any dtype, the same for both. Errors: ShapeError, DtypeError, DeviceError.
 using Copy = void(Stream& stream, const Tensor& src, Tensor& dst);
 
 LS_DECLARE_OP(Copy, copy)
@@ -20,7 +20,7 @@ LS_DECLARE_OP(Copy, copy)
 // Overflow gives infinity, NaN stays NaN, denormals are kept. Source: IEEE 754; torch.Tensor.to.
 // Spec: tests/reference/cast.h
 //
-// Shapes: alike; f32, f16 or bf16 each. Errors: ShapeError, DtypeError, DeviceError.
+// Shapes: the same; f32, f16 or bf16 each. Errors: ShapeError, DtypeError, DeviceError.
 using Cast = void(Stream& stream, const Tensor& src, Tensor& dst);
 
 LS_DECLARE_OP(Cast, cast)

@@ -1,7 +1,7 @@
-// copy: the driver's own, as fast as a kernel can be, and a node of its own in a captured graph.
-// Traffic an element: 2 values. Bound: DRAM.
-// cast: one thread as many elements as are 16 bytes of the narrower type. Traffic an element: a
-// value of each type. Bound: DRAM.
+// copy: the driver's memcpy, which is as fast as a kernel can be and becomes a memcpy node in a
+// recorded graph. Traffic per element: 2 values. Bound: DRAM.
+// cast: one thread per 16 bytes of the narrower type. Traffic per element: a value of each type.
+// Bound: DRAM.
 #include <algorithm>
 
 #include "core/cuda/stream.h"

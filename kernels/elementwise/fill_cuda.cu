@@ -1,4 +1,4 @@
-// One thread a pack of 16 bytes. Traffic an element: one value. Bound: DRAM.
+// One thread per pack of 16 bytes. Traffic per element: one value. Bound: DRAM.
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/elementwise/fill.h"
 

@@ -17,10 +17,10 @@ namespace lockstep::kernels {
 
 enum class GeluForm : uint8_t { kErf, kTanh };
 
-// Shapes: any, in and out alike; f32, f16 or bf16. out may be in. Errors: ShapeError, DtypeError,
-// DeviceError.
+// Shapes: any, the same for in and out; f32, f16 or bf16. out may be in. Errors: ShapeError,
+// DtypeError, DeviceError.
 using GeluForward = void(Stream& stream, const Tensor& in, GeluForm form, Tensor& out);
-// Shapes: all alike. in is the forward input. grad_in may be grad_out.
+// Shapes: all the same. in is the forward input. grad_in may be grad_out.
 using GeluBackward =
     void(Stream& stream, const Tensor& in, const Tensor& grad_out, GeluForm form, Tensor& grad_in);
 

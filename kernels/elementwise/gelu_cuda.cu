@@ -1,5 +1,5 @@
-// One thread a pack of 16 bytes. Traffic an element: forward 2 values, backward 3. Bound: DRAM for
-// f32, instructions for 16-bit types.
+// One thread per pack of 16 bytes. Traffic per element: 2 values in the forward pass, 3 in the
+// backward pass. Bound: DRAM for f32, instructions for 16-bit types.
 #include "kernels/elementwise/gelu.h"
 #include "kernels/elementwise/gelu_rule.h"
 #include "kernels/support/cuda/elementwise.cuh"

@@ -9,7 +9,7 @@
 
 namespace lockstep::kernels {
 
-// Operations an element, with the product by the factor.
+// Operations per element, including the multiplication by the factor.
 constexpr int64_t gelu_flops(GeluForm form) {
   return form == GeluForm::kErf ? 46 : 32;
 }
@@ -23,9 +23,9 @@ struct GeluFactor {
   Floats slope;  // grad_in / grad_out
 };
 
-// The tail beyond |x| is exp(-x^2/2) t p(t) with t = 1 / (1 + 0.35 |x|), where p is the polynomial
-// of degree 8 that comes closest to it, within 3e-8 of itself up to |x| = 13. It keeps its digits
-// where 1 + erf has lost them.
+// The tail probability beyond |x| is exp(-x^2/2) t p(t) with t = 1 / (1 + 0.35 |x|), where p is the
+// best polynomial of degree 8, with a relative error of 3e-8 up to |x| = 13. Unlike 1 + erf it
+// loses no digits to cancellation.
 template <class Floats, class Words>
 LS_HOST_DEVICE GeluFactor<Floats> erf_factor(Floats x) {
   const Floats distance = x < 0 ? -x : x;
@@ -54,7 +54,7 @@ LS_HOST_DEVICE GeluFactor<Floats> tanh_factor(Floats x) {
   const Floats fall = exp_of_minus<Floats, Words>(twice_u < 0 ? -twice_u : twice_u);
   const Floats scale = 1.0F / (fall + 1.0F);
   const Floats value = twice_u < 0 ? fall * scale : scale;
-  const Floats rise = square * (3 * kCubic) + kTwice;  // of twice_u
+  const Floats rise = square * (3 * kCubic) + kTwice;  // derivative of twice_u
   return {.value = value, .slope = value + x * (rise * (fall * scale * scale))};
 }
 

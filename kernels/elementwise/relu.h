@@ -9,10 +9,10 @@
 
 namespace lockstep::kernels {
 
-// Shapes: any, in and out alike; f32, f16 or bf16. out may be in. Errors: ShapeError, DtypeError,
-// DeviceError.
+// Shapes: any, the same for in and out; f32, f16 or bf16. out may be in. Errors: ShapeError,
+// DtypeError, DeviceError.
 using ReluForward = void(Stream& stream, const Tensor& in, Tensor& out);
-// Shapes: all alike. out is the forward result. grad_in may be grad_out.
+// Shapes: all the same. out is the forward result. grad_in may be grad_out.
 using ReluBackward = void(Stream& stream,
                           const Tensor& out,
                           const Tensor& grad_out,

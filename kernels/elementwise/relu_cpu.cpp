@@ -11,7 +11,7 @@ namespace {
   return gate <= 0 ? 0 : value;
 }
 
-// By the bits: gate <= 0 is +0, or from -0 to -infinity.
+// Compares bits: gate <= 0 means +0, or a value from -0 to -infinity.
 template <class T>
 [[gnu::always_inline]] inline T gated(T gate, T value) {
   constexpr uint16_t kInfinity = std::is_same_v<T, Half> ? 0x7c00 : 0x7f80;
@@ -21,7 +21,7 @@ template <class T>
   return value;
 }
 
-// to[i] = gated(gate[i], from[i]). The arrays may be one and the same.
+// out[i] = gated(gates[i], values[i]). The tensors may be the same.
 void gate_all(Stream& stream, const Tensor& gates, const Tensor& values, Tensor& out) {
   dispatch_float(values.dtype(), [&]<class T>() {
     const T* gate = gates.data<T>();

@@ -1,4 +1,5 @@
-// One thread a pack of 16 bytes. Traffic an element: forward 2 values, backward 3. Bound: DRAM.
+// One thread per pack of 16 bytes. Traffic per element: 2 values in the forward pass, 3 in the
+// backward pass. Bound: DRAM.
 #include "kernels/elementwise/relu.h"
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/support/cuda/numeric.cuh"

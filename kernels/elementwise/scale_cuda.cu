@@ -1,4 +1,4 @@
-// One thread a pack of 16 bytes. Traffic an element: 8 bytes. Bound: DRAM.
+// One thread per pack of 16 bytes. Traffic per element: 8 bytes. Bound: DRAM.
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/elementwise/scale.h"
 

@@ -5,7 +5,7 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-// A zero of each float type is zero bytes.
+// A zero consists of zero bytes in every float type.
 void erase_boxes(Stream& stream, const Shards& shards, const Tensor& boxes, Tensor& images) {
   const Shape& shape = images.shape();
   const auto pixel = static_cast<int64_t>(size_of(images.dtype())) * shape[1];

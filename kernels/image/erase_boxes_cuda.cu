@@ -1,5 +1,5 @@
-// A block an image, whose threads go through the values of its box side by side. Traffic: 16 bytes
-// an image, and a value written for each that is erased. Bound: DRAM.
+// One block per image, whose threads take adjacent values of its box. Traffic: 16 bytes per image,
+// and each erased value is written once. Bound: DRAM.
 #include "core/cuda/launch.h"
 #include "kernels/image/erase_boxes.h"
 #include "kernels/support/cuda/numeric.cuh"

@@ -1,7 +1,7 @@
-// mix_images: one thread a pack of 16 bytes of an image and of its partner, which it reads and
-// writes both; a row of blocks an image, those of a pair's second half leave at once. Traffic: each
-// element is read once and written once. Bound: DRAM.
-// swap_boxes: likewise, one thread a value of the box.
+// mix_images: one thread per pack of 16 bytes of an image and of its partner, both of which it
+// reads and writes. One row of blocks per image; blocks of a pair's second image exit at once.
+// Traffic: each element is read once and written once. Bound: DRAM. swap_boxes: the same, with one
+// thread per value of the box.
 #include <algorithm>
 
 #include "core/cuda/launch.h"
@@ -14,7 +14,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kMixThreads = 256;
-constexpr int64_t kMixRows = 4096;  // of the grid; more images go round
+constexpr int64_t kMixRows = 4096;  // of the grid, at most; each loops over images
 
 // body(one, other) for value `first` of each image of this block and of its partner.
 template <class T, class Body>
@@ -64,7 +64,7 @@ void launch_mix(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
       elements<T>(images));
 }
 
-// A box of pixels as values of an image.
+// A box of pixels as ranges of an image's values.
 struct BoxOfValues {
   int64_t first, height, columns, row_size;
 };

@@ -1,4 +1,4 @@
-// From the bytes of images to normalized floats, as they are or cropped and flipped.
+// Converts images from bytes to normalized floats, unchanged or cropped and flipped.
 #pragma once
 
 #include <optional>
@@ -33,21 +33,22 @@ using NormalizeImage = void(Stream& stream,
 
 LS_DECLARE_OP(NormalizeImage, normalize_image)
 
-// Images as a training step wants them, in one pass: a random crop of the image padded with black
-// or with its mirror image, a random flip, normalized.
+// Crops, flips and normalizes training images in one pass: a random crop of the image, padded with
+// black or with its mirror image, and a random flip.
 //   out[n,c,y,x] = (byte / 255 - mean[c]) / std[c], each step rounded to f32, then to out's type
 //   byte = in[n, c, y + top - pad, x' + left - pad], outside of the image as pixel_at() says;
 //   x' = flip ? W-1-x : x
 // top, left and flip of image n are draw_crop_flip(augmentation, epoch, indices[n]), see
-// core/augmentation.h, or the same for all images. So it has the bits of data::crop_flip followed
-// by normalize_image. Source: torchvision's RandomCrop(padding), RandomHorizontalFlip, ToTensor,
-// Normalize, as sets of results. Spec: tests/reference/crop_flip_normalize.h
+// core/augmentation.h, or the same for all images. So the result has the same bits as
+// data::crop_flip followed by normalize_image. Source: torchvision's RandomCrop(padding),
+// RandomHorizontalFlip, ToTensor, Normalize, as sets of results. Spec:
+// tests/reference/crop_flip_normalize.h
 
 struct CropFlipNormalizeParams {
   Augmentation augmentation;
   int64_t epoch = 0;
   NormalizeImageParams normalize;
-  std::optional<CropFlip> change = {};  // of every image; absent: drawn
+  std::optional<CropFlip> change = {};  // for all images; absent: drawn
 };
 
 // Shapes: in (N,C,H,W) u8; indices (N) i64, each image's index in the data set; out (N,C,H,W) f32,

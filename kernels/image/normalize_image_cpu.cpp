@@ -21,8 +21,8 @@ void normalize(const uint8_t* in, int64_t count, const float* mean, const float*
 
 constexpr int64_t kBytes = 256;
 
-// values[c * kBytes + byte]: what a byte of channel c becomes. Looking it up is cheaper than two
-// divisions.
+// values[c * kBytes + byte] = the normalized value of a byte of channel c. A table lookup is
+// cheaper than two divisions.
 template <class T>
 void fill_table(const NormalizeImageParams& params, int64_t channels, T* values) {
   for (int64_t c = 0; c < channels; ++c) {
@@ -68,7 +68,7 @@ void normalize_image(Stream& stream,
                      Tensor& out) {
   const int64_t channels = in.shape()[1];
   const int64_t pixels = in.shape()[2] * in.shape()[3];
-  // Pixels side by side, so that any number of channels fills the processor's vectors.
+  // Constants for 64 adjacent pixels, so that any number of channels fills the vectors.
   const int64_t lanes = 64 * channels;
   auto* const mean = reinterpret_cast<float*>(
       stream.workspace(static_cast<size_t>(2 * lanes) * sizeof(float), 0).shared);

@@ -1,9 +1,9 @@
-// normalize_image: one thread a pack of 16 bytes of the result. Traffic an element: 1 byte read, a
-// value written. Bound: DRAM; two divisions an element come close.
-// crop_flip_normalize: a row of blocks an image; each thread draws the image's crop itself, about a
-// hundred integer instructions, unless it is given one, and goes on to packs of 16 bytes of the
-// result. Traffic an element: 1 byte read (singly, as crops begin anywhere), a value written.
-// Bound: instructions, then DRAM.
+// normalize_image: one thread per pack of 16 bytes of the result. Traffic per element: 1 byte read,
+// a value written. Bound: DRAM, closely followed by two divisions per element. crop_flip_normalize:
+// one row of blocks per image. Unless a crop is given, each thread draws the image's crop itself,
+// in about a hundred integer instructions, and then takes packs of 16 bytes of the result. Traffic
+// per element: 1 byte read (singly, as crops begin at any byte), a value written. Bound:
+// instructions, then DRAM.
 #include <limits>
 
 #include <fmt/core.h>
@@ -66,7 +66,7 @@ struct NormalizeBody {
 };
 
 constexpr int kCropThreads = 128;
-constexpr int64_t kCropPacks = 4;  // a thread, at most
+constexpr int64_t kCropPacks = 4;  // per thread, at most
 
 struct CropArguments {
   const uint8_t* in;
@@ -75,7 +75,7 @@ struct CropArguments {
   Augmentation augmentation;
   int64_t epoch;
   bool draws;
-  CropFlip change;  // of every image, unless each is drawn
+  CropFlip change;  // of all images, unless it is drawn for each
   Normalization normalized;
 };
 
@@ -109,7 +109,7 @@ __device__ __forceinline__ Pack<T, n> changed(const CropArguments& a,
   return values;
 }
 
-// By packs of n; `count` is a multiple of n.
+// Takes packs of n. Requires: `count` is a multiple of n.
 template <class T, int n>
 __global__ void __launch_bounds__(kCropThreads)
     crop_flip_normalize_kernel(const __grid_constant__ CropArguments a, T* out, int count) {

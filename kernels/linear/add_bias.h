@@ -1,7 +1,7 @@
-// A bias a channel, and its gradient.
+// Adds a bias to each channel, and computes its gradient.
 //   out[n,k,...] = in[n,k,...] + bias[k]      grad_bias[s,k] = sum of shard s of grad_out[n,k,...]
 // Arithmetic is in f32, out is rounded to its dtype. The gradient of `in` is grad_out itself.
-// The order of the sums depends on shapes and shards alone: kernels/support/column_sum.h. NaN and
+// The order of the sums depends only on shapes and shards: kernels/support/column_sum.h. NaN and
 // infinity follow IEEE addition.
 // Source: the bias of torch.nn.Conv2d and torch.nn.Linear. Spec: tests/reference/add_bias.h
 #pragma once

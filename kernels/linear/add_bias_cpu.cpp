@@ -16,10 +16,10 @@ template <class T>
 void sum_tile(
     const T* rows, int64_t row_count, int64_t columns, int64_t first, int64_t width, float* lanes) {
   std::fill_n(lanes, kSumLanes * width, 0.0F);
-  const int64_t together = width == columns ? kSumLanes : 1;  // rows that lie side by side
-  for (int64_t r = 0; r < row_count; r += together) {
-    const int64_t count = std::min(together, row_count - r) * width;
-    float* const to = lanes + (together == 1 ? r % kSumLanes * width : 0);
+  const int64_t rows_at_once = width == columns ? kSumLanes : 1;  // adjacent in memory
+  for (int64_t r = 0; r < row_count; r += rows_at_once) {
+    const int64_t count = std::min(rows_at_once, row_count - r) * width;
+    float* const to = lanes + (rows_at_once == 1 ? r % kSumLanes * width : 0);
     map_lines(count, to, sum_of, to, rows + r * columns + first);
   }
   for_each_tree_merge(kSumLanes, [=](int64_t into, int64_t from) {
@@ -27,7 +27,7 @@ void sum_tile(
   });
 }
 
-constexpr int64_t kTileColumns = 256;  // the lanes of a tile fit into the first cache
+constexpr int64_t kTileColumns = 256;  // the lanes of a tile fit into the L1 cache
 
 // Row i of sums = the sums of chunk i. `sums` may be `rows`.
 template <class T>
@@ -49,23 +49,23 @@ void add_bias_forward(Stream& stream, const Tensor& in, const Tensor& bias, Tens
   if (in.numel() == 0) return;
   const int64_t channels = bias.numel();
   const int64_t rows = in.numel() / channels;
-  const int64_t together =
+  const int64_t rows_at_once =
       1 + 256 / channels;  // rows to a pattern, so that few channels fill lines
   const Workspace workspace =
-      stream.workspace(static_cast<size_t>(together * channels) * sizeof(float), 0);
+      stream.workspace(static_cast<size_t>(rows_at_once * channels) * sizeof(float), 0);
   auto* pattern = reinterpret_cast<float*>(workspace.shared);
-  for (int64_t r = 0; r < together; ++r) {
+  for (int64_t r = 0; r < rows_at_once; ++r) {
     std::copy_n(bias.data<float>(), channels, pattern + r * channels);
   }
-  const int64_t tasks = (rows + together - 1) / together;
+  const int64_t tasks = (rows + rows_at_once - 1) / rows_at_once;
   const int64_t parts = in.numel() < kElementsPerFork ? 1 : stream.threads();
   dispatch_float(in.dtype(), [&]<class T>() {
     const T* from = in.data<T>();
     T* to = out.data<T>();
     stream.fork(parts, [=](int64_t part, int) {
       for (int64_t task = tasks * part / parts; task < tasks * (part + 1) / parts; ++task) {
-        const int64_t at = task * together * channels;
-        const int64_t count = std::min(together, rows - task * together) * channels;
+        const int64_t at = task * rows_at_once * channels;
+        const int64_t count = std::min(rows_at_once, rows - task * rows_at_once) * channels;
         map_lines(count, to + at, sum_of, from + at, pattern);
       }
     });

@@ -1,4 +1,4 @@
-// Forward: one thread a pack of 16 bytes, or an element where K is no multiple of a pack. Traffic
+// Forward: one thread per pack of 16 bytes, or an element where K is no multiple of a pack. Traffic
 // an element: 2 values. Bound: DRAM. Backward: kernels/support/cuda/column_sum.cuh, one value.
 #include "kernels/linear/add_bias.h"
 #include "kernels/support/cuda/column_sum.cuh"

@@ -1,5 +1,5 @@
-// A row-major (R,C) is cuBLASLt's column-major matrix of C rows, so every product is written down
-// transposed: out^T = weight in^T, where cuBLASLt sees weight^T and in^T.
+// A row-major matrix (R,C) is a column-major matrix with C rows to cuBLASLt, so every product is
+// computed in transposed form: out^T = weight in^T, where cuBLASLt sees weight^T and in^T.
 #include "kernels/linear/cublaslt_plan.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ cudaDataType_t data_type(Dtype dtype) {
   }
 }
 
-// A row-major tensor (count, width). cuBLASLt's matrices are column-major: to it, it has `width`
+// A row-major tensor (count, width). To cuBLASLt, whose matrices are column-major, it has `width`
 // rows.
 struct Matrix {
   int64_t count, width;
@@ -89,7 +89,8 @@ Owned<cublasLtMatmulDescOpaque_t> operation_of(const LinearProblem& problem) {
   set<int32_t>(made, CUBLASLT_MATMUL_DESC_TRANSB, product.transform_b);
   if (problem.has_bias) {
     set<uint32_t>(made, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    // The heuristic looks at the address for its alignment alone, here no more than is promised.
+    // The heuristic uses the address only for its alignment, which here is no more than what
+    // callers guarantee.
     alignas(2 * kBiasAlignment) static constexpr std::byte kPlaces[2 * kBiasAlignment]{};
     set(made,
         CUBLASLT_MATMUL_DESC_BIAS_POINTER,
@@ -103,7 +104,7 @@ Owned<cublasLtMatmulPreferenceOpaque_t> preference_of(const LinearProblem& probl
   check(api().preference_create(&made), "a preference");
   Owned<cublasLtMatmulPreferenceOpaque_t> owned(made, api().preference_destroy);
   set<uint64_t>(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
-  // The others round parts of a sum to the result's type.
+  // The other schemes round partial sums to the result's type.
   set<uint32_t>(
       made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
   set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(problem.alignment_a));
@@ -147,7 +148,7 @@ std::optional<cublasLtMatmulHeuristicResult_t> find_algorithm(cublasLtHandle_t h
   return std::nullopt;
 }
 
-// "f16, which has one", or that none does.
+// "f16, which has one", or a text that says that no type has.
 std::string other_types(cublasLtHandle_t handle, const LinearProblem& problem) {
   std::string names;
   for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16, Dtype::kF32}) {

@@ -1,4 +1,4 @@
-// Which of cuBLASLt's algorithms computes a product of linear.
+// Chooses cuBLASLt's algorithm for a product of linear.
 #pragma once
 
 #include <memory>
@@ -12,25 +12,25 @@ namespace lockstep::kernels::cublaslt {
 inline constexpr size_t kMaxWorkspace = size_t{32} << 20;
 inline constexpr size_t kBiasAlignment = 16;
 
-// Memory of a call, on the device, aligned as the problem says; the workspace to 256 bytes.
+// A call's memory on the device, aligned as the problem says. The workspace is aligned to 256
+// bytes.
 struct LinearMemory {
   const void* a = nullptr;
   const void* b = nullptr;
   void* d = nullptr;
-  const void* bias = nullptr;  // of the result's type, to kBiasAlignment
+  const void* bias = nullptr;  // of the result's type, aligned to kBiasAlignment
 };
 
 // Thread safety: none.
 class LinearPlan final : public Plan {
  public:
-  // The first algorithm in cuBLASLt's order of preference that sums in f32 in an order that is the
-  // same each time, and needs no more workspace than kMaxWorkspace. Errors: EnvironmentError
-  // naming the problem, and which other type has an algorithm, where there is none; in cuBLASLt's
-  // words for a call that it refuses.
+  // Chooses the first algorithm, in cuBLASLt's order of preference, that sums in f32 in a fixed
+  // order and needs at most kMaxWorkspace bytes of workspace. Errors: EnvironmentError when there
+  // is none, naming the problem and a type that has one; with cuBLASLt's message when a call fails.
   LinearPlan(cublasLtHandle_t handle, const LinearProblem& problem);
 
   size_t workspace_bytes() const { return chosen_.workspaceSize; }
-  // Queues it. Errors: EnvironmentError.
+  // Queues the product on `stream`. Errors: EnvironmentError.
   void execute(const LinearMemory& memory, void* workspace, CUstream_st* stream) const;
 
  private:

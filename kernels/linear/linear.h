@@ -1,12 +1,12 @@
 // Affine map of feature rows, and its gradients.
 //   out[n,o] = bias[o] + sum over k of weight[o,k] * in[n,k]
 // Sums are in f32; a result in 16 bits is rounded once.
-// CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
-// none. f16, and bf16 where the processor has no arithmetic for it (onednn_has_bf16), is f32's
-// result rounded. That arithmetic takes denormals for zero.
-// CUDA: cuBLASLt, a plan a shard: sums in f32 of inputs as they are; in 16 bits a bias is rounded
-// before it is added. Without it our own sums, the same for an image or a shard however the batch
-// is cut.
+// CPU: each shard is one single-threaded library call on the shard's shape; an empty shard makes
+// none. In f16, and in bf16 on a processor without bf16 instructions (onednn_has_bf16), the result
+// is f32's, rounded. bf16 instructions treat denormals as zero.
+// CUDA: cuBLASLt, with one plan per shard. It sums in f32 without rounding inputs first; in 16 bits
+// the bias is rounded before it is added. Without cuBLASLt our own kernels, whose bits do not
+// depend on how the batch is cut into shards.
 // Source: torch.nn.functional.linear; oneDNN inner product; cuBLASLt. Spec:
 // tests/reference/linear.h
 #pragma once

@@ -1,11 +1,12 @@
-// A call is one plan a shard. Alignments in a plan's key follow from shapes, not from where a shard
-// lies in its batch, so that a run does not change with the number of ranks.
+// A call runs one plan per shard. Alignments in a plan's key follow from shapes, not from a shard's
+// position in its batch, so that results do not change with the number of ranks.
 #include "kernels/linear/linear_cublaslt.h"
 
 #include <algorithm>
 #include <memory>
 
 #include "core/cuda/device.h"
+#include "core/round_up.h"
 #include "kernels/elementwise/convert_rows.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/linear/add_bias.h"
@@ -47,7 +48,8 @@ LinearPlans plans_of(Stream& stream, const Shards& shards, const LinearProblem& 
   return {stream, shards, problem.key(), make};
 }
 
-// Of every row of a tensor: the largest power of two that divides its address.
+// The alignment of all rows of a tensor: the largest power of two that divides their addresses, at
+// most kMaxAlignment.
 int64_t row_alignment(const Tensor& tensor) {
   const size_t places =
       reinterpret_cast<size_t>(tensor.bytes()) | row_bytes(tensor) | kMaxAlignment;
@@ -56,10 +58,10 @@ int64_t row_alignment(const Tensor& tensor) {
 
 size_t scratch_bytes(const LinearPlans& plans) {
   const size_t most = plans.largest([](const LinearPlan& plan) { return plan.workspace_bytes(); });
-  return (most + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  return round_up(most, kWorkspaceAlignment);
 }
 
-// cuBLASLt adds a bias of the result's type.
+// Returns the bias in the result's type, which cuBLASLt requires.
 const void* bias_of(Stream& stream, const Tensor& bias, Dtype dtype, std::byte* scratch) {
   if (!bias.defined()) return nullptr;
   const bool is_aligned = reinterpret_cast<size_t>(bias.bytes()) % kBiasAlignment == 0;
@@ -74,7 +76,7 @@ const void* bias_of(Stream& stream, const Tensor& bias, Dtype dtype, std::byte* 
 
 }  // namespace
 
-bool is_there() {
+bool is_available() {
   return lockstep::cuda::has_library(soname());
 }
 

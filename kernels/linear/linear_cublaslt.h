@@ -1,4 +1,4 @@
-// linear by cuBLASLt: the bodies that CUDA streams get. Contracts: kernels/linear/linear.h.
+// linear by cuBLASLt: the bodies that run on CUDA streams. Contracts: kernels/linear/linear.h.
 #pragma once
 
 #include <string>
@@ -7,9 +7,11 @@
 
 namespace lockstep::kernels::cublaslt {
 
-// False in builds without it, and under emulation, unless the emulated machine has one.
-bool is_there();
-// "13.1.0". Errors: EnvironmentError where it cannot be loaded. Requires: is_there().
+// True when cuBLASLt can be called: false in builds without it, and under emulation unless the
+// emulated machine has one.
+bool is_available();
+// The version, as "13.1.0". Errors: EnvironmentError when it cannot be loaded. Requires:
+// is_available().
 std::string version();
 
 LinearForward linear_forward;

@@ -1,7 +1,8 @@
-// Plain matrix product in shared-memory tiles of 16 x 16: what the others are measured against, and
-// what runs without cuBLASLt. One thread a value of the product, one tile a block; a
-// tile's part of the sum is added as one. Traffic from DRAM or caches: each operand once for every
-// 16 rows or columns of the other. Bound: shared memory, two loads a multiplication.
+// Plain matrix product in shared-memory tiles of 16 x 16: the baseline for other implementations,
+// which runs without cuBLASLt. One thread per value of the product, one block per tile of it; the
+// partial sum of each tile of the inner dimension is added as a whole. Traffic from DRAM or caches:
+// each operand once per 16 rows or columns of the other. Bound: shared memory, two loads per
+// multiplication.
 #include "kernels/support/cuda/column_sum.cuh"
 #include "kernels/linear/linear.h"
 
@@ -12,7 +13,7 @@ using lockstep::cuda::blocks_for;
 using lockstep::cuda::launch;
 
 constexpr int kSide = 16;
-using Tile = float[kSide][kSide + 1];  // one more column keeps columns in banks of their own
+using Tile = float[kSide][kSide + 1];  // one more column avoids bank conflicts
 
 // rows x depth values.
 template <class T>
@@ -21,7 +22,7 @@ struct Matrix {
   int64_t rows, depth, row_step, depth_step;
 };
 
-// Lanes go along what lies together in memory. What is outside is 0.
+// Lanes follow the order of memory, for coalesced loads. Values outside of the matrix are 0.
 template <class T>
 __device__ __forceinline__ void load_tile(const Matrix<T>& matrix,
                                           int64_t first_row,
@@ -72,7 +73,8 @@ __global__ void __launch_bounds__(kSide* kSide)
   out[i * b.rows + j] = from_float<T>(bias == nullptr ? sum : sum + bias[j]);
 }
 
-// The same a shard: blockIdx.z. Depth is images; a and b are given for the whole batch.
+// The same for each shard, blockIdx.z. The depth is the shard's images; a and b belong to the whole
+// batch.
 template <class T>
 __global__ void __launch_bounds__(kSide* kSide) shard_product_kernel(
     const __grid_constant__ ShardTable shards, Matrix<T> a, Matrix<T> b, float* out) {
@@ -88,7 +90,7 @@ __global__ void __launch_bounds__(kSide* kSide) shard_product_kernel(
   if (i < a.rows && j < b.rows) out[(blockIdx.z * a.rows + i) * b.rows + j] = sum;
 }
 
-// A row-major tensor as it is, and its transpose.
+// A row-major tensor as a matrix, and its transpose.
 template <class T>
 Matrix<T> matrix(const Tensor& tensor) {
   const Shape& shape = tensor.shape();

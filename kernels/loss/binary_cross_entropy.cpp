@@ -8,7 +8,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// A pass takes this many per logit: an exponential, a logarithm or quotient, products and sums.
+// Operations per logit in a pass: an exponential, a logarithm or quotient, products and sums.
 constexpr int64_t kFlopsPerTarget = 6;
 
 void check_binary_inputs(const OpCheck& check,

@@ -1,11 +1,11 @@
-// Cross-entropy of a sigmoid for each class by itself, its gradient, and where the label ranks.
+// Cross-entropy of a separate sigmoid for each class, its gradient, and the rank of the label.
 //   losses[n] = mean over c of (1 - t) * x - min(x, 0) + log(1 + exp(-|x|)),
 //   where x = logits[n,c], t = target[n,c]
 // The target and target_rank are softmax_cross_entropy's (kernels/loss/softmax_cross_entropy.h).
-// With a threshold, targets above it are 1 and all others 0; they are compared as f32, with each
-// step of on = 1 - s + s/C, off = s/C, mix * a + (1 - mix) * b rounded to it, on every device. A
-// NaN logit makes its image's loss and its own gradient NaN and the rank C; an infinite one may
-// make a NaN too, as in PyTorch. On CUDA so does a label out of range, for its whole image.
+// With a threshold, targets above it are 1 and all others 0; they are compared in f32 on every
+// device, where mix * a + (1 - mix) * b is computed in f32 from on = 1 - s + s/C and off = s/C. A
+// NaN logit makes its image's loss and its own gradient NaN and the rank C; an infinite logit may
+// give NaN, too, as in PyTorch. On CUDA a label out of range makes its whole image NaN.
 // The CPU computes in double, CUDA in f32 with sums in double. Source:
 // torch.nn.functional.binary_cross_entropy_with_logits; timm.loss.BinaryCrossEntropy with its mean
 // over classes. Spec: tests/reference/binary_cross_entropy.h

@@ -1,5 +1,6 @@
-// Threads as in class_loss.cuh; no class knows of another, so each pass reads a row once. Traffic:
-// forward the logits, backward logits and gradients. Bound: latency; the logits of a batch are few.
+// Threads as in class_loss.cuh. Classes are independent, so each pass reads a row once. Traffic:
+// the logits in the forward pass, logits and gradients in the backward pass. Bound: latency, since
+// a batch has few logits.
 #include "kernels/loss/binary_targets.h"
 #include "kernels/loss/class_loss.cuh"
 #include "kernels/support/cuda/reduce.cuh"

@@ -19,7 +19,7 @@ struct BinaryTargetRule {
 }
 
 struct BinaryTargets {
-  float of_label, of_other, of_both;  // both: where the two are one class
+  float of_label, of_other, of_both;  // of_both: when the two labels are the same class
   float of_rest;
 };
 

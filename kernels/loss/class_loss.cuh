@@ -1,6 +1,6 @@
-// Losses of classes share this: a block an image, of one, four or eight warps by the number of
-// classes, whose threads take packs of 16 bytes of the logits. Which thread takes which logits
-// depends on the number of classes alone, never on the address.
+// Code that the classification losses share. One block computes an image, with one, four or eight
+// warps depending on the number of classes; its threads take packs of 16 bytes of the logits. Which
+// thread takes which logits depends only on the number of classes, not on the address.
 #pragma once
 
 #include "kernels/image/mix_images.h"
@@ -15,7 +15,7 @@ namespace {
 constexpr int kLossThreads = 256;
 constexpr int kLeafThreads = 128;
 
-// The labels of an image, and how much of it is the first one's.
+// The two labels of an image and the weight of the first.
 struct Target {
   int32_t label, other;
   float weight;
@@ -34,7 +34,8 @@ struct Target {
   __device__ int32_t heavier() const { return weight < 0.5F ? other : label; }
 };
 
-// Logits [c, c + n), -infinity beyond the last. `packed`: n divides the classes, rows are aligned.
+// Loads logits [c, c + n); -infinity beyond the last. `packed`: n divides the classes and rows are
+// aligned.
 template <int n, class T>
 __device__ void load_logits(const T* row, int64_t classes, int64_t c, bool packed, float (&x)[n]) {
   if (packed) {
@@ -60,7 +61,7 @@ __device__ void store_gradients(
   }
 }
 
-// Read by both passes.
+// The inputs of both passes.
 template <class T>
 struct LossInput {
   const T* logits;
@@ -71,7 +72,7 @@ struct LossInput {
   float smoothing;
 };
 
-// A block a shard; its first thread adds what all of them fetch.
+// One block sums a shard: all threads fetch losses, and the first one adds them in order.
 __global__ void __launch_bounds__(kLeafThreads) loss_leaves_kernel(const ShardTable shards,
                                                                    int64_t divisor,
                                                                    const float* losses,

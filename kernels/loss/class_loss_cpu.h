@@ -1,4 +1,4 @@
-// Losses of classes share this on the CPU.
+// Code that the classification losses share on the CPU.
 // Included by *_cpu.cpp files alone: see cpu_loops.h.
 #pragma once
 
@@ -21,7 +21,7 @@ class Logits {
   const T* first_;
 };
 
-// The labels of an image, and how much of it is the first one's.
+// The two labels of an image and the weight of the first.
 struct Target {
   int32_t label, other;
   double weight;
@@ -59,24 +59,25 @@ inline void write_loss_leaves(const Shards& shards,
   }
 }
 
-struct LossFigures {
+struct LossResults {
   Tensor& losses;
   Tensor& target_rank;
   Tensor& loss_leaves;
 };
 
-// Writes all figures; loss_of(x, target) computes an image's loss from its logits.
+// Writes losses, target ranks and loss leaves. loss_of(x, target) computes an image's loss from its
+// logits.
 template <class Args, class Loss>
 void class_loss_forward(Stream& stream,
                         const Shards& shards,
                         const Args& args,
-                        const LossFigures& figures,
+                        const LossResults& results,
                         Loss loss_of) {
   const Tensor& logits = args.logits;
   const int64_t classes = logits.shape()[1];
   const int32_t* label = args.labels.template data<int32_t>();
-  float* loss = figures.losses.data<float>();
-  int32_t* rank = figures.target_rank.data<int32_t>();
+  float* loss = results.losses.data<float>();
+  int32_t* rank = results.target_rank.data<int32_t>();
   dispatch_float(logits.dtype(), [&]<class T>() {
     const T* first = logits.data<T>();
     for_images(stream, shards, [=, &shards, &args](int64_t begin, int64_t end) {
@@ -88,17 +89,17 @@ void class_loss_forward(Stream& stream,
       }
     });
   });
-  write_loss_leaves(shards, args.params.divide_by, figures.losses, figures.loss_leaves);
+  write_loss_leaves(shards, args.params.divide_by, results.losses, results.loss_leaves);
 }
 
 struct LossGradients {
   const Tensor& grad_loss;
   Tensor& grad_logits;
-  double divisor;  // of the losses' sum
+  double divisor;  // the sum of the losses is divided by it
 };
 
-// Calls write(x, target, scale, grad) for each image: it overwrites the gradients `grad` of the
-// logits x, `scale` times those of the image's loss.
+// Calls write(x, target, scale, grad) for each image, which must set `grad` to the gradient of the
+// image's loss with respect to its logits x, times `scale`.
 template <class Args, class Write>
 void class_loss_backward(Stream& stream,
                          const Shards& shards,

@@ -1,4 +1,4 @@
-// Argument checks that losses of classes share.
+// Argument checks that the classification losses share.
 #pragma once
 
 #include "kernels/loss/softmax_cross_entropy.h"
@@ -13,7 +13,8 @@ void check_loss_inputs(const OpCheck& check,
                        const Tensor& labels,
                        const SoftmaxCrossEntropyParams& params);
 
-// On the CPU: the labels of a CUDA stream may not be there yet. Errors: DataError.
+// Only for the CPU, since the labels of a CUDA stream may not have been computed yet. Errors:
+// DataError.
 void check_labels(const char* op, const Tensor& labels, int64_t classes);
 
 }  // namespace lockstep::kernels

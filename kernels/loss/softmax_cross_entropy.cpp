@@ -6,7 +6,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// Of one pass over the logits: an exponential, a sum and a comparison each.
+// Operations per logit in a pass: an exponential, a sum and a comparison.
 constexpr int64_t kFlopsPerLogit = 3;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Cross-entropy of softmax against class labels, its gradient, and where the target ranks.
+// Cross-entropy of softmax against class labels, its gradient, and the rank of the target.
 //   losses[n] = -sum over c of target[n,c] * log_softmax(logits[n])[c]
 //   target[n,c] = (1 - label_smoothing) * [c == labels[n]] + label_smoothing / C
 //   target_rank[n] = number of classes above labels[n]: greater logits, and equal ones with a lower
@@ -6,12 +6,11 @@
 // For images that mix_images has mixed, with m their partners:
 //   target[n,c] = (1 - label_smoothing) * (mix * [c == labels[n]] + (1 - mix) * [c == labels[m]])
 //                 + label_smoothing / C
-// and target_rank is of labels[m] where mix < 1/2.
-// (top-k is right when target_rank < k). The maximum is taken out first, so large logits do not
-// overflow; a NaN logit makes its image's loss and gradients NaN and its rank C. On CUDA, where
-// labels are not looked at before the kernels run, so does a label out of range. The CPU sums over
-// classes in double, CUDA in f32. Source: torch.nn.functional.cross_entropy. Spec:
-// tests/reference/softmax_cross_entropy.h
+// and target_rank is that of labels[m] if mix < 1/2. A prediction is in the top k when target_rank
+// < k. The maximum is subtracted first, so large logits do not overflow. A NaN logit makes its
+// image's loss and gradients NaN and its rank C. So does a label out of range on CUDA, where labels
+// cannot be checked before the kernels run. The CPU sums over classes in double, CUDA in f32.
+// Source: torch.nn.functional.cross_entropy. Spec: tests/reference/softmax_cross_entropy.h
 #pragma once
 
 #include "core/shards.h"
@@ -22,7 +21,7 @@ namespace lockstep::kernels {
 struct SoftmaxCrossEntropyParams {
   float label_smoothing = 0;  // in [0, 1]
   Tensor mix = {};            // (1) f32, in [0, 1]; undefined: 1
-  int64_t divide_by = 1;      // losses once more, at least 1
+  int64_t divide_by = 1;      // an additional divisor of the loss leaves, at least 1
 };
 
 struct SoftmaxCrossEntropyArgs {

@@ -6,7 +6,7 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// log(sum over c of exp(x[c])) in two parts, so that neither overflows. NaN when an x is.
+// log(sum over c of exp(x[c])) in two parts, so that neither overflows; NaN if an x is NaN.
 struct LogSumExp {
   double max, log_sum;
 

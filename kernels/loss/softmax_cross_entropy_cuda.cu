@@ -1,19 +1,19 @@
-// Threads as in class_loss.cuh. Each keeps maximum and sum of exponentials as it goes, so that the
-// forward pass reads a row once, loss and rank together; the backward pass reads it again to write
-// the gradients, from the L1 that it has just come through. Traffic: forward the logits, backward
-// logits and gradients. Bound: latency; the logits of a batch are few.
+// Threads as in class_loss.cuh. Each thread keeps a running maximum and sum of exponentials, so
+// that the forward pass reads a row once for both loss and rank. The backward pass reads it a
+// second time, from L1, to write the gradients. Traffic: the logits in the forward pass, logits and
+// gradients in the backward pass. Bound: latency, since a batch has few logits.
 #include "kernels/loss/class_loss.cuh"
 #include "kernels/support/cuda/reduce.cuh"
 
 namespace lockstep::kernels::cuda {
 namespace {
 
-// sum = sum of exp(x - max), where max is the greatest x that is no NaN; NaN when an x is.
+// sum = sum of exp(x - max), where max is the greatest x that is not NaN; NaN if an x is NaN.
 struct Exponentials {
   float max, sum;
 
   __device__ static Exponentials of_nothing() { return {-INFINITY, 0}; }
-  // exp(x - max) over x that may all be -infinity.
+  // exp(x - max), also when all x are -infinity.
   __device__ static float term(float x, float max) {
     return expf(x - (max == -INFINITY ? 0 : max));
   }
@@ -82,11 +82,11 @@ __global__ void __launch_bounds__(kLossThreads) softmax_forward_kernel(const Sha
   const double log_sum = log(static_cast<double>(sums.exponentials.sum));
   double loss = max - of_label + log_sum;
   const float lighter = target.weight < 0.5F ? target.weight : 1 - target.weight;
-  if (known && lighter != 0) {  // else no 0 * inf of a class without weight
+  if (known && lighter != 0) {  // avoids 0 * inf for a class without weight
     const float other = to_float(row[target.weight < 0.5F ? target.label : target.other]);
     loss = (1 - static_cast<double>(lighter)) * loss + lighter * (max - other + log_sum);
   }
-  if (smoothing != 0) {  // else no 0 * inf from the other classes
+  if (smoothing != 0) {  // avoids 0 * inf for the other classes
     const double mean = max - sums.total / static_cast<double>(classes) + log_sum;
     loss = (1 - static_cast<double>(smoothing)) * loss + smoothing * mean;
   }

@@ -7,7 +7,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// Checks shared by the ops on a batch, and the extents that other arguments must have.
+// Checks that the ops on a batch share, and the extents that other arguments must have.
 struct BatchCheck : OpCheck {
   BatchCheck(std::string_view op, Stream& stream, const Shards& batch_shards, const Tensor& in)
       : OpCheck(op, stream), shards(batch_shards), shape(in.shape()), in_dtype(in.dtype()) {
@@ -31,8 +31,8 @@ struct BatchCheck : OpCheck {
   void per_group(std::string_view name, const Tensor& tensor, int64_t columns) const {
     like(name, tensor, {shards.local_groups(), columns}, Dtype::kF32);
   }
-  // `touched` counts the batch tensors read and written, `alone` those that batch norm, addition
-  // and activation would read and write as ops of their own.
+  // `touched` is the number of batch tensors read and written, `alone` the number if batch norm,
+  // addition and activation were separate ops.
   bool dry_batch(int64_t flops_per_element, int64_t touched, int64_t alone) const {
     const int64_t bytes = shape.numel() * static_cast<int64_t>(size_of(in_dtype));
     return dry_fused(flops_per_element * shape.numel(), touched * bytes, alone * bytes);
@@ -46,7 +46,7 @@ struct BatchCheck : OpCheck {
                      kNorm + (has_residual ? kAddition : 0) + (activates ? kActivation : 0));
   }
 
-  // Returns whether running statistics are to follow the first shard.
+  // Returns true if running statistics follow the first shard.
   bool shard_arguments(const BatchNormShardArgs& args) const {
     require(shards.per_group() == 1, "groups of one shard each");
     per_channel("weight", args.weight);
@@ -60,7 +60,7 @@ struct BatchCheck : OpCheck {
             "two values a channel at least, for a variance");
     return true;
   }
-  // Checks what forward and inference share.
+  // Checks the arguments that forward and inference share.
   template <class Args>
   void forward_arguments(const Args& args) const {
     per_channel("weight", args.weight);

@@ -10,8 +10,8 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-// The second of two stages adds up what the slices of a shard left: a block takes a few channels,
-// whose values fill a sector of memory, and each of its rows every 32nd slice.
+// The second of two stages combines the results of a shard's slices. A block takes a few channels,
+// whose values fill a sector of memory; each of its rows takes every kFinishRows-th slice.
 constexpr int kFinishWidth = 8;
 constexpr int kFinishRows = kChannelThreads / kFinishWidth;
 
@@ -19,7 +19,7 @@ struct FinishShare {
   int shard;
   int row;
   int channel;
-  int slices;  // of the shard; 0 for a thread without a channel
+  int slices;  // slices of the shard; 0 for a thread without a channel
 };
 
 __device__ __forceinline__ FinishShare finish_share(const ChannelPlan& plan) {
@@ -61,7 +61,8 @@ __device__ __forceinline__ void join(GradientSums<n>& into, const GradientSums<n
   }
 }
 
-// Chan's formula: `into` becomes the moments of both. A count stands for `each` values.
+// Chan's formula: `into` becomes the moments of both. Each unit of `count` stands for `each`
+// values.
 template <int n>
 __device__ __forceinline__ void join(Moments<n>& into, const Moments<n>& from, float each = 1) {
   if (from.count == 0) return;
@@ -81,7 +82,7 @@ __device__ __forceinline__ void join(Moments<n>& into, const Moments<n>& from, f
   into.count = count;
 }
 
-// Statistics that each channel of each group is normalized with.
+// The statistics by which each channel of each group is normalized.
 struct Normalization {
   const float* mean = nullptr;  // (groups, group_floats)
   const float* m2 = nullptr;
@@ -107,7 +108,7 @@ struct Normalization {
   }
 };
 
-// Normalizes with the statistics of groups and with the weight, bias and params of `args`.
+// Makes a Normalization from the groups' statistics and the weight, bias and params of `args`.
 template <class Args>
 Normalization normalization(const ChannelPlan& plan, const Args& args, const Tensor& group_stats) {
   const float* rows = group_stats.data<float>();
@@ -121,7 +122,8 @@ Normalization normalization(const ChannelPlan& plan, const Args& args, const Ten
           .eps = args.params.eps};
 }
 
-// Constants of y = (x - mean) * scale + bias, and more of the backward pass.
+// Indices of a channel's constants: those of y = (x - mean) * scale + bias, then those of the
+// backward pass.
 enum Constant : int { kMean, kScale, kBias, kAffine, kMeanG = kAffine, kSlope, kBackward };
 
 template <int kArrays>
@@ -134,10 +136,11 @@ __device__ __forceinline__ void set_affine(const Normalization& norm,
   constants[kBias] = norm.bias[channel];
 }
 
-// running = (1 - momentum) * running + momentum * batch, of one channel.
+// Updates the running statistics of a channel: running = (1 - momentum) * running + momentum *
+// batch.
 struct Running {
   float momentum = 0;
-  float* mean = nullptr;  // null: not kept
+  float* mean = nullptr;  // null: running statistics are not updated
   float* var = nullptr;
 
   __device__ void update(int channel, float batch_mean, float m2, float count) const {
@@ -148,12 +151,13 @@ struct Running {
   }
 };
 
-// Gives the same bits forward and backward, where it decides what an activation lets through.
+// Used in both passes, so that the backward pass finds the same bits, and with them the
+// activation's gate.
 __device__ __forceinline__ float affine(float centered, float scale, float bias) {
   return centered * scale + bias;
 }
 
-// NaN opens the gate.
+// A gate of NaN lets the value through.
 __device__ __forceinline__ float gated(float gate, float value) {
   return gate <= 0 ? 0.0F : value;
 }

@@ -1,5 +1,5 @@
-// Batch normalization over (N,H,W), cut into the steps between which groups may talk to other
-// ranks.
+// Batch normalization over (N,H,W), divided into steps between which the ranks of a group may
+// exchange data.
 //
 // Forward, training:
 //   1. batch_norm_shard_stats   each shard's (mean, M2, images) per channel
@@ -15,21 +15,23 @@
 //                                                            - xhat * sum_gx / count)
 // Evaluation: batch_norm_inference.
 //
-// Arguments are references: a struct of them is made for a call, and not kept.
+// The structs of arguments hold references: make one for a call and do not keep it.
 //
-// Where each group is one shard, batch_norm_shard_forward does 1 to 4 and batch_norm_shard_backward
-// 5 to 7, on CUDA in two launches each; in one, where a convolution gave sums.
+// If each group is one shard, batch_norm_shard_forward does steps 1 to 4 and
+// batch_norm_shard_backward steps 5 to 7, on CUDA in two launches each; the forward pass takes one
+// if a convolution gave the sums.
 //
-// ReLU's gate: steps 5 and 7 find it again from in, so that out need not be kept. With a residual
-// the sign of out, as stored, is the gate; step 5 writes the gated gradient, which is the
-// residual's gradient and step 7's grad_out.
-// GELU takes no residual. Step 5 finds its slope again from in and writes g, which is step 7's
-// grad_out: a second slope takes longer than a pass over g.
+// ReLU's gate: steps 5 and 7 recompute it from in, so that out need not be kept. With a residual
+// the gate is the sign of out, as stored; step 5 writes the gated gradient, which is the residual's
+// gradient and step 7's grad_out.
+// GELU takes no residual. Step 5 recomputes its slope from in and writes g, which is step 7's
+// grad_out: computing the slope twice would take longer than writing and reading g.
 //
 // A statistics vector has 2C+1 floats: mean[C], M2[C] (sum of squared deviations), images;
-// count = images * H * W. An empty shard gives zeros, and merging passes the other side through.
-// in is (N,C,H,W), or (N,C) with H = W = 1. It and what is like it are of one dtype: f32, f16 or
-// bf16. All else is f32, and so is the arithmetic: a 16-bit result is rounded once, when stored.
+// count = images * H * W. An empty shard gives zeros, which merging ignores.
+// in is (N,C,H,W), or (N,C) with H = W = 1. in and all tensors that are "like in" have one dtype:
+// f32, f16 or bf16. All other tensors are f32, and so is the arithmetic: a 16-bit result is rounded
+// once, when stored.
 // Source: torch.nn.functional.batch_norm; Chan, Golub, LeVeque 1979. Spec:
 // tests/reference/batch_norm.h
 #pragma once
@@ -39,8 +41,9 @@
 
 namespace lockstep::kernels {
 
-// Last of all, in the same pass. kRelu: NaN stays NaN and lets the gradient through. kGelu: the
-// bits of kernels/elementwise/gelu.h's kErf on the normalized value before it is rounded.
+// The activation, applied last, in the same pass. kRelu: NaN stays NaN and lets the gradient
+// through. kGelu: kernels/elementwise/gelu.h's kErf, bit for bit, of the normalized value before it
+// is rounded.
 enum class Activation : uint8_t { kNone, kRelu, kGelu };
 
 struct BatchNormParams {
@@ -48,7 +51,7 @@ struct BatchNormParams {
   Activation activation = Activation::kNone;
 };
 
-// Running statistics of one layer, changed in place by training steps.
+// Running statistics of one layer, which training steps update in place.
 struct BatchNormRunning {
   Tensor mean;  // (C)
   Tensor var;   // (C), unbiased
@@ -72,7 +75,7 @@ struct BatchNormForwardArgs {
   const Tensor& group_stats;  // (local groups, 2C+1): row j is group shards.first_group() + j
   const Tensor& weight;       // (C)
   const Tensor& bias;         // (C)
-  const Tensor& residual = no_tensor;  // like in; may be undefined, and is where GELU follows
+  const Tensor& residual = no_tensor;  // like in; may be undefined, and must be with GELU
   BatchNormParams params = {};
   Tensor& out;  // like in, overwritten
 };
@@ -81,7 +84,7 @@ using BatchNormForward = void(Stream& stream,
                               const BatchNormForwardArgs& args);
 // 4. running = (1 - momentum) * running + momentum * batch, the variance unbiased: M2 / (count -
 // 1). Shapes: stats (2C+1); running_mean, running_var (C), in place. Errors: ShapeError unless
-// count >= 2; on CUDA, where the count is known too late, the variances become NaN.
+// count >= 2; on CUDA, where the host does not know the count, the variances become NaN instead.
 using BatchNormUpdateRunning = void(Stream& stream,
                                     const Tensor& stats,
                                     int64_t pixels,
@@ -91,15 +94,15 @@ using BatchNormUpdateRunning = void(Stream& stream,
 // 5.
 struct BatchNormSumsArgs {
   const Tensor& in;
-  const Tensor& out = no_tensor;  // of 3, where it added a residual and applied ReLU; or undefined
+  const Tensor& out = no_tensor;  // of 3, if it added a residual and applied ReLU; else undefined
   const Tensor& grad_out;         // like in
   const Tensor& group_stats;      // as in 3
   const Tensor& weight;           // (C)
   const Tensor& bias;             // (C)
   BatchNormParams params = {};
-  // Like in where out is defined or GELU follows, else null or undefined: overwritten with g, which
-  // is grad_out where out > 0 or NaN and 0 elsewhere, or grad_out times GELU's slope. May be
-  // grad_out's memory. The sums take g before it is rounded.
+  // Like in if out is defined or with GELU, else null or undefined. Overwritten with g: grad_out
+  // where out is positive or NaN, and 0 elsewhere, or grad_out times GELU's slope. May be
+  // grad_out's memory. The sums use g before it is rounded.
   Tensor* grad_residual = nullptr;
   Tensor& grad_weight;  // (local shards, C), overwritten
   Tensor& grad_bias;    // (local shards, C), overwritten
@@ -110,32 +113,34 @@ using BatchNormShardSums = void(Stream& stream,
 // 7.
 struct BatchNormBackwardArgs {
   const Tensor& in;
-  const Tensor& grad_out;           // like in; where 5 wrote grad_residual, that
+  const Tensor& grad_out;           // like in; grad_residual, if 5 wrote it
   const Tensor& group_stats;        // as in 3
   const Tensor& group_grad_weight;  // (local groups, C): the whole groups' sums
   const Tensor& group_grad_bias;    // (local groups, C)
   const Tensor& weight;             // (C)
   const Tensor& bias;               // (C)
-  BatchNormParams params = {};      // kNone where 5 wrote grad_residual
+  BatchNormParams params = {};      // activation: kNone if 5 wrote grad_residual
   Tensor& grad_in;                  // like in, overwritten; may be grad_out's memory
 };
 using BatchNormBackward = void(Stream& stream,
                                const Shards& shards,
                                const BatchNormBackwardArgs& args);
-// Steps 1 to 4 where each group is one shard: what the statistics need.
+// Arguments of steps 1 to 4 that concern the statistics, for groups of one shard.
 struct BatchNormShardArgs {
   const Tensor& in;
-  // kernels/conv/conv2d_fused.h's, on CUDA: the statistics are taken from them in place of 1, and
-  // digits are lost where mean >> deviation. (2, local shards, C) f32; may be undefined.
+  // Sums from kernels/conv/conv2d_fused.h, on CUDA. The statistics are computed from them instead
+  // of by step 1, which loses digits if mean >> deviation. (2, local shards, C) f32; may be
+  // undefined.
   const Tensor& sums = no_tensor;
   const Tensor& weight;  // (C)
   const Tensor& bias;    // (C)
   BatchNormParams params = {};
-  BatchNormRunning* running = nullptr;  // follows the first shard here; may be null
+  BatchNormRunning* running = nullptr;  // follows this rank's first shard; may be null
   Tensor& stats;                        // (local shards, 2C+1), overwritten
 };
 // 1 to 4 where each group is one shard. Shapes: residual, out as in 3.
-// Errors: ShapeError unless each group is one shard, and count >= 2 where running ones follow.
+// Errors: ShapeError unless each group is one shard, and count >= 2 if there are running
+// statistics.
 using BatchNormShardForward = void(Stream& stream,
                                    const Shards& shards,
                                    const BatchNormShardArgs& args,
@@ -143,15 +148,15 @@ using BatchNormShardForward = void(Stream& stream,
                                    Tensor& out);
 // Computes the factors of step 3 on CUDA without `out`, for callers that apply them: affine (2,
 // local shards, C) of a float type, scales and then shifts, so that out = in * scale + shift up to
-// their rounding. args.in is not read, args.sums is defined. Errors: also ShapeError for GELU, for
-// those callers apply ReLU alone.
+// rounding. args.in is not read. Requires: args.sums is defined. Errors: also ShapeError for GELU,
+// since these callers apply only ReLU.
 using BatchNormShardAffine = void(Stream& stream,
                                   const Shards& shards,
                                   const BatchNormShardArgs& args,
                                   Tensor& affine);
-// 5 to 7 where each group is one shard. grad_in as in 7; where grad_residual is grad_out's memory
-// too, grad_in alone is left. addend: undefined, or, where grad_residual is grad_out's memory, like
-// in: kernels/elementwise/add.h first adds it to grad_out.
+// 5 to 7 for groups of one shard. grad_in as in 7; if grad_in and grad_residual both are grad_out's
+// memory, it holds grad_in in the end. addend: undefined, or, if grad_residual is grad_out's
+// memory, like in: it is first added to grad_out, as by kernels/elementwise/add.h.
 using BatchNormShardBackward = void(Stream& stream,
                                     const Shards& shards,
                                     const BatchNormSumsArgs& args,
@@ -172,7 +177,7 @@ using BatchNormInference = void(Stream& stream,
                                 const Shards& shards,
                                 const BatchNormInferenceArgs& args);
 
-// Where each group is one shard: step 3 after 1, and 7 after 5.
+// For groups of one shard: the arguments of step 3 after 1, and of 7 after 5.
 inline BatchNormForwardArgs forward_args(const BatchNormShardArgs& shard,
                                          const Tensor& residual,
                                          Tensor& out) {

@@ -4,7 +4,8 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// The lanes of grad_in = scale * (g - mean_g - (x - mean) * slope), and what finds g.
+// Constants of grad_in = scale * (g - mean_g - (x - mean) * slope), and those that g is computed
+// with, for all lanes.
 struct BackwardLanes {
   static constexpr int64_t kArrays = AffineLanes::kArrays + 2;
 
@@ -66,7 +67,7 @@ struct GatedGradient {
   const T *in, *out, *grad_out;
 };
 
-// The same where the sign of `out` is the gate; g goes to grad_residual.
+// The same if the sign of `out` is the gate; g goes to grad_residual.
 template <class T>
 void sum_residual_gradients(const Lanes& lanes,
                             const float* means,

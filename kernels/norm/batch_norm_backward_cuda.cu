@@ -1,6 +1,6 @@
 // Backward; threads and slices as in batch_norm_cuda.cu, sums in the same fixed order.
-// Traffic an element: sums 2 values, where GELU follows 3, where out is the gate 4 or, with an
-// addend, 5; gradient 3. Bound: DRAM; of sums where GELU follows in 16-bit types, instructions.
+// Traffic per element: 2 values for the sums, 3 with GELU, 4 if out is the gate, or 5 with an
+// addend; 3 for the gradient. Bound: DRAM; instructions for sums with GELU in 16-bit types.
 #include "kernels/norm/batch_norm.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -8,7 +8,7 @@ namespace {
 
 using lockstep::cuda::launch;
 
-// What the slices of each shard have summed: rows (g[C], gx[C]).
+// The sums of each shard's slices: rows (g[C], gx[C]).
 struct SliceSums {
   float* rows = nullptr;
   int most_slices = 0;
@@ -28,9 +28,10 @@ SliceSums slice_sums(Stream& stream, const ChannelPlan& plan) {
   return {reinterpret_cast<float*>(stream.workspace(floats * sizeof(float), 0).shared), slices};
 }
 
-// The source of g: grad_out after the gate that `in` gives, or after the sign of `out`, or times
-// GELU's slope that `in` gives. Unless it is the first, g goes to gated_grad.
-enum class Source : int { kGradOut, kBehindOut, kSumBehindOut, kSlope };
+// How g is computed from grad_out: gated by a value recomputed from `in`, gated by the sign of
+// `out` (also after adding an addend), or multiplied by GELU's slope, recomputed from `in`. Except
+// in the first case g is stored to gated_grad.
+enum class Source : int { kGradOut, kGatedByOut, kSumGatedByOut, kSlope };
 
 template <class T>
 struct SummedTensors {
@@ -79,8 +80,8 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
       if constexpr (kSource == Source::kSlope) {
         g *= gelu_of(affine(centered, values[kScale], values[kBias])).slope;
       } else {
-        // Rounded as kernels/elementwise/add.h rounds.
-        if constexpr (kSource == Source::kSumBehindOut) {
+        // Rounds like kernels/elementwise/add.h.
+        if constexpr (kSource == Source::kSumGatedByOut) {
           g = to_float(from_float<T>(g + to_float(packs[3][i])));
         }
         g = gated(to_float(packs[2][i]), g);
@@ -91,9 +92,9 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
     constants.for_each(plan, share, store);
     store_pack(of.gated_grad + at, result);
   };
-  if constexpr (kSource == Source::kSumBehindOut) {
+  if constexpr (kSource == Source::kSumGatedByOut) {
     for_packs<n, 1>(share, {of.in, of.grad_out, of.out, of.addend}, take_and_store);
-  } else if constexpr (kSource == Source::kBehindOut) {
+  } else if constexpr (kSource == Source::kGatedByOut) {
     for_packs<n, 2>(share, {of.in, of.grad_out, of.out}, take_and_store);
   } else if constexpr (kSource == Source::kSlope) {
     for_packs<n, 1>(share, {of.in, of.grad_out}, take_and_store);
@@ -151,7 +152,7 @@ __device__ __forceinline__ void set_backward(const Normalization& norm,
   constants[kSlope] = norm.invstd(of) * (sums.weight / of.count);
 }
 
-// Sums of groups that lie in memory, (groups, C).
+// Sums of groups, stored in memory as (groups, C).
 struct StoredSums {
   Normalization norm;
   const float* grad_weight;
@@ -168,7 +169,8 @@ struct StoredSums {
   }
 };
 
-// Sums of shards that are groups, from their slices. The first block of a tile stores them.
+// Computes the sums of groups of one shard from the shard's slices. The first block of a tile
+// stores them.
 struct FreshSums {
   Normalization norm;
   SliceSums found;
@@ -193,8 +195,8 @@ struct FreshSums {
   }
 };
 
-// grad_in = scale * (g - mean_g - (x - mean) * slope). Backwards over the shards: the sums ended
-// there.
+// grad_in = scale * (g - mean_g - (x - mean) * slope). Iterates backward, since the end of the
+// shards was read last and is still in L2.
 template <class T, int n, class Sums>
 __global__ void __launch_bounds__(kChannelThreads, 2)
     input_gradient_kernel(const __grid_constant__ ChannelPlan plan,
@@ -237,8 +239,8 @@ void launch_sums(Stream& stream,
       [&]<class T, int n>() {
         constexpr int kFew = n < 4 ? n : 4;  // more sums and GELU do not fit the registers
         const bool gelu = args.params.activation == Activation::kGelu;
-        const auto kernel = addend.defined()     ? gradient_sums_kernel<T, n, Source::kSumBehindOut>
-                            : args.out.defined() ? gradient_sums_kernel<T, n, Source::kBehindOut>
+        const auto kernel = addend.defined() ? gradient_sums_kernel<T, n, Source::kSumGatedByOut>
+                            : args.out.defined() ? gradient_sums_kernel<T, n, Source::kGatedByOut>
                             : gelu               ? gradient_sums_kernel<T, kFew, Source::kSlope>
                                                  : gradient_sums_kernel<T, n, Source::kGradOut>;
         launch(stream,

@@ -6,8 +6,8 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// The mean of a few pixels, at varying places of the images where the shard holds several; exact in
-// a constant channel.
+// The mean of a few pixels, at different positions in different images. Exact for a constant
+// channel.
 template <class T>
 void sample_mean(const T* in, int64_t pixels, int64_t channels, float* mean) {
   constexpr int64_t kSamples = 16;
@@ -42,9 +42,9 @@ void sum_deviations(const Lanes& lanes, const T* in, int64_t pixels, float* shif
       in);
 }
 
-// M2 = sum (x - shift)^2 - (sum (x - shift))^2 / count loses no digits while the shift lies within
-// a few deviations of the mean. It nearly always does, and else there is a second pass. `mean` is
-// followed by M2.
+// M2 = sum (x - shift)^2 - (sum (x - shift))^2 / count loses no digits if the shift is within a few
+// deviations of the mean, which is nearly always so; otherwise there is a second pass. In memory
+// `mean` is followed by M2.
 template <class T>
 void shard_stats(
     const Lanes& lanes, const T* in, int64_t pixels, float* shift, LaneSums sums, float* mean) {
@@ -89,7 +89,7 @@ void merge(float* into, const float* from, int64_t channels, float pixels) {
   into[2 * channels] = images;
 }
 
-// `residual`: a pointer, or none.
+// `residual`: one pointer or none.
 template <Activation kActivation, class T, class... Residual>
 void normalize(const Lanes& lanes,
                const AffineLanes& affine,
@@ -111,7 +111,7 @@ void normalize(const Lanes& lanes,
       residual...);
 }
 
-// Serves forward and inference. affine_of(group row) gives the constants of a piece's group.
+// Used by forward and inference. affine_of(group row) gives the constants of a piece's group.
 template <class Args, class AffineOf>
 void normalize_all(Stream& stream,
                    const Shards& shards,

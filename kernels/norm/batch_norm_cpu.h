@@ -29,7 +29,7 @@ class Scratch {
   Workspace workspace_;
 };
 
-// Calls body(shard, worker) for each local shard, a task each unless the tensor is small.
+// Calls body(shard, worker) for each local shard. Each shard is a task, unless the tensor is small.
 template <class Body>
 [[gnu::always_inline]] inline void for_shards(Stream& stream,
                                               const Shards& shards,
@@ -42,8 +42,8 @@ template <class Body>
   stream.fork(shards.local(), body);
 }
 
-// Calls body(group row, first image, last image) for ranges of images that lie in one shard and
-// together cover the batch: whole shards, or pieces of them where shards are fewer than workers.
+// Calls body(group row, first image, end image) for ranges of images that together cover the batch:
+// whole shards, or pieces of shards if there are fewer shards than workers.
 template <class Body>
 [[gnu::always_inline]] inline void for_shard_pieces(Stream& stream,
                                                     const Shards& shards,
@@ -88,7 +88,7 @@ template <Activation kActivation>
   }
   return y;
 }
-// The gradient of y from that of activated(y).
+// Computes the gradient of y from that of activated(y).
 template <Activation kActivation>
 [[gnu::always_inline]] inline Tile through_activation(const Tile& y, const Tile& grad) {
   if constexpr (kActivation == Activation::kRelu) return gated(y, grad);
@@ -100,7 +100,7 @@ template <Activation kActivation>
   return grad;
 }
 
-// A mean and a sum of squared deviations a channel.
+// The mean and the sum of squared deviations of each channel.
 struct ChannelStats {
   const float* mean;
   const float* m2;
@@ -121,7 +121,7 @@ struct ChannelStats {
   }
 };
 
-// The lanes of y = (x - mean) * scale + bias, scale = weight * invstd.
+// Constants of y = (x - mean) * scale + bias, scale = weight * invstd, for all lanes.
 struct AffineLanes {
   static constexpr int64_t kArrays = 3;
 
@@ -152,7 +152,8 @@ struct AffineTile {
         scale(Tile::load(lanes.scale + first)),
         bias(Tile::load(lanes.bias + first)) {}
 
-  // Gives the same bits forward and backward, where it decides what an activation lets through.
+  // Used in both passes, so that the backward pass finds the same bits, and with them the
+  // activation's gate.
   [[gnu::always_inline]] Tile normalized(const Tile& centered) const {
     return centered * scale + bias;
   }

@@ -1,13 +1,13 @@
-// Statistics, and normalizing with them or with the running ones. A thread owns the 8 (f32: 4)
-// channels of a 16-byte pack, their constants in registers, a block some of the pixels of a shard
-// (kernels/norm/channels.cuh). A thread sums about its own first value; then threads, and after
-// them slices, are joined by Chan's formula in a fixed order, their means relative to the shard's
-// first pixel. Both origins are among the values that they serve, so no digits are lost where mean
-// >> deviation, or where an origin is an outlier.
-// Slices are joined by a second kernel or, where a shard is a group, by each block that normalizes,
-// for the channels of its tile: 36 MB in all out of L2 at most, in place of a launch.
-// Traffic an element: statistics 1 value; normalizing 2, with a residual 3. Bound: DRAM; where GELU
-// follows in 16-bit types, instructions.
+// Computes statistics, and normalizes with them or with the running ones. A thread has the 8 (f32:
+// 4) channels of a 16-byte pack, with their constants in registers; a block has some of the pixels
+// of a shard (kernels/norm/channels.cuh). A thread sums differences from its own first value. Then
+// the results of threads, and after them those of slices, are joined by Chan's formula in a fixed
+// order, with means relative to the shard's first pixel. Since both origins are values of the data,
+// no digits are lost if mean >> deviation, or if an origin is an outlier.
+// Slices are joined by a second kernel or, if a shard is a group, by each block that normalizes,
+// for the channels of its tile: this saves a launch and reads at most 36 MB in all from L2.
+// Traffic per element: 1 value for statistics; 2 for normalizing, 3 with a residual. Bound: DRAM;
+// instructions with GELU in 16-bit types.
 #include "kernels/norm/batch_norm_statistics.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -93,10 +93,10 @@ __global__ void __launch_bounds__(kChannelThreads)
       .store(plan, share.shard, share.channel, stats);
 }
 
-// The steps after a normalized value: ReLU or nothing, or either after a residual; or GELU.
+// What follows normalization: ReLU or nothing, the same after adding a residual, or GELU.
 enum class Tail : int { kOptionalRelu, kResidual, kGelu };
 
-// Backwards over the shards: the statistics ended there.
+// Iterates backward, since the end of the shards was read last and is still in L2.
 template <class T, int n, Tail kTail, class Statistics>
 __global__ void __launch_bounds__(kChannelThreads, 2)
     normalize_kernel(const __grid_constant__ ChannelPlan plan,
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
   }
 }
 
-// `args`: of forward or inference.
+// `args`: those of forward or inference.
 template <class Statistics, class Args>
 void normalize(Stream& stream,
                const char* op,

@@ -1,4 +1,4 @@
-// From where a kernel that normalizes has its statistics.
+// Sources of the statistics of kernels that normalize.
 #pragma once
 
 #include "kernels/norm/batch_norm.cuh"
@@ -22,7 +22,7 @@ struct SliceMoments {
   }
 };
 
-// A shard's statistics vector, one channel of it: of the channel's slices, joined.
+// One channel of a shard's statistics vector.
 struct ShardMoments {
   float mean, m2, images;
 
@@ -44,7 +44,7 @@ __device__ __forceinline__ ShardMoments shard_moments(const ChannelPlan& plan,
   return {origin + joined.mean[0], joined.m2[0], static_cast<float>(images)};
 }
 
-// Statistics that lie in memory.
+// Statistics that are stored in memory.
 struct StoredStatistics {
   Normalization norm;
 
@@ -57,8 +57,9 @@ struct StoredStatistics {
   }
 };
 
-// From where the statistics of shards that are groups come. gather() is called by all threads of a
-// block, of() with its result by those that fill constants.
+// Two sources of statistics for groups of one shard. All threads of a block call gather(); those
+// that fill constants call of() with its result. FromSlices joins the moments of the shard's
+// slices.
 struct FromSlices {
   SliceMoments found;
 
@@ -76,7 +77,7 @@ struct FromSlices {
   }
 };
 
-// Sums that a convolution left: (2, shards, C), of values and of their squares.
+// FromSums uses sums that a convolution gave: (2, shards, C), of values and of their squares.
 struct FromSums {
   const float* sums;
 
@@ -99,11 +100,11 @@ struct FromSums {
   }
 };
 
-// Statistics of shards that are groups. The first block of a tile stores them.
+// Computes the statistics of groups of one shard. The first block of a tile stores them.
 template <class Source>
 struct FreshStatistics {
   Source source;
-  Normalization norm;  // mean and m2 of none
+  Normalization norm;  // its mean and m2 are not used
   float* stats;
   Running running;  // follows the first shard
 

@@ -1,6 +1,6 @@
-// Small kernels between the passes. merge_stats: a thread a channel and a pair of leaves;
-// update_running: a channel; shard_affine: a channel of a shard, from sums of a convolution to the
-// scales and shifts that the next one takes in. Bound: latency.
+// Small kernels between the passes. merge_stats: one thread per channel and pair of leaves.
+// update_running: one thread per channel. shard_affine: one thread per channel of a shard, which
+// turns a convolution's sums into scales and shifts for the next convolution. Bound: latency.
 #include "kernels/norm/batch_norm_statistics.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -13,7 +13,7 @@ constexpr int kMergeWidth = 32;
 constexpr int kMergeRows = 8;
 constexpr int kMergeThreads = kMergeWidth * kMergeRows;
 
-// core/tree.h's tree. nodes: one for each leaf and channel, its count in images.
+// Merges by core/tree.h's tree. nodes: one per leaf and channel, with counts in images.
 __global__ void __launch_bounds__(kMergeThreads) merge_stats_kernel(const float* leaves,
                                                                     int64_t count,
                                                                     int64_t channels,
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kChannelThreads) update_running_kernel(const f
   running.update(static_cast<int>(c), stats[c], stats[channels + c], stats[2 * channels] * pixels);
 }
 
-// One thread a channel of a shard. Bound: latency.
+// One thread per channel of a shard. Bound: latency.
 template <class T>
 __global__ void __launch_bounds__(kChannelThreads)
     affine_kernel(const __grid_constant__ ChannelPlan plan,

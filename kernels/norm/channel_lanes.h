@@ -1,5 +1,5 @@
-// Loops over channels-last arrays in which every channel has constants or sums of its own. Arrays
-// are of any float type; constants and sums are floats.
+// Loops over channels-last arrays with per-channel constants or sums. Arrays are of any float type;
+// constants and sums are floats.
 // Included by *_cpu.cpp files alone: see cpu_loops.h.
 #pragma once
 
@@ -11,13 +11,14 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-// Part of the order of summation: the same at every x86-64 level.
+// Fixes the order of summation, so it is the same at every x86-64 level.
 inline constexpr int64_t kTileLanes = 32;
 
 using Tile = FloatTile<kTileLanes>;
 
-// Pixels are read in rows of whole pixels, at least a tile wide; a value's place in its row is its
-// lane. So few channels fill the vectors too, and a lane meets one channel only.
+// Pixels are processed in rows of whole pixels, at least a tile wide; a value's index in its row is
+// its lane. So even few channels fill the vectors, and all values of a lane belong to the same
+// channel.
 struct Lanes {
   explicit Lanes(int64_t channel_count)
       : channels(channel_count),
@@ -27,26 +28,26 @@ struct Lanes {
         overlap(width % kTileLanes != 0) {}
 
   int64_t channels;
-  int64_t pixels;  // in a row; 1 from 32 channels on
-  int64_t width;   // lanes
-  int64_t tiles;   // side by side
-  bool overlap;    // one more, over the last lanes of the row, meets some a second time
+  int64_t pixels;  // per row; 1 from 32 channels on
+  int64_t width;   // lanes per row
+  int64_t tiles;   // disjoint tiles per row
+  bool overlap;    // one more tile covers the row's last lanes, some of them a second time
 
-  // Lanes of all tiles: of these, the overlapping tile's come last.
+  // Lanes of all tiles, where those of the overlapping tile come last.
   int64_t tile_lanes() const { return (tiles + (overlap ? 1 : 0)) * kTileLanes; }
-  // Rows that a tile takes before the next one does. Row after row, memory is read in order: the
-  // processor's prefetcher follows one order in a page, so only rows of a page or more may be read
-  // side by side, which spares loads of a lane's constants.
+  // The number of rows that a tile takes before the next tile does. More than one saves loads of
+  // the lanes' constants, but reads memory out of order: the prefetcher follows one stream in a
+  // page, so this pays only for rows of at least a page.
   int64_t rows_together(int64_t rows) const {
     constexpr int64_t kFloatsOfPage = 1024;
     if (overlap) return 1;
     return tiles == 1 ? rows : width >= kFloatsOfPage ? 4 : 1;
   }
-  // Repeats a value a channel, lanes[0, channels), for the other pixels of a row.
+  // Copies lanes[0, channels), a value per channel, to the lanes of the row's other pixels.
   void spread(float* lanes) const {
     for (int64_t lane = channels; lane < width; ++lane) lanes[lane] = lanes[lane - channels];
   }
-  // Adds up the pixels of a row, in their order, into lanes[0, channels).
+  // Adds the lanes of a row's other pixels, in order, to lanes[0, channels).
   void gather(float* lanes) const {
     for (int64_t pixel = 1; pixel < pixels; ++pixel) {
       for (int64_t c = 0; c < channels; ++c) lanes[c] += lanes[pixel * channels + c];
@@ -54,7 +55,7 @@ struct Lanes {
   }
 };
 
-// Pixels that fill no row, with room up to a row.
+// Pixels that do not fill a row, padded with zeros.
 template <class T>
 struct PartialRow {
   T lanes[2 * kTileLanes] = {};
@@ -63,8 +64,8 @@ struct PartialRow {
   PartialRow(const T* from, int64_t count) { std::copy_n(from, count, lanes); }
 };
 
-// Calls block(first value, rows) for runs of some rows, then tail(first value, values) for the
-// pixels that fill no row, if there are any.
+// Calls block(first value, rows) for blocks of rows, then tail(first value, values) for the pixels
+// that do not fill a row, if there are any.
 template <class Block, class Tail>
 [[gnu::always_inline]] inline void for_blocks(const Lanes& lanes,
                                               int64_t pixels,
@@ -79,40 +80,41 @@ template <class Block, class Tail>
   if (rest > 0) tail(rows * lanes.width, rest * lanes.channels);
 }
 
-// In the place of a pointer: nothing is stored.
+// Takes the place of an output pointer when nothing is stored.
 struct NoOutput {
   NoOutput operator+(int64_t) const { return {}; }
 };
 
-// Calls body(first lane, place among tile_lanes(), begin, end, put) for each tile of some rows that
-// lie at [begin, end); body calls put(at, tile) where a tile of `out` (T* or NoOutput) is done.
-// out may be an input: the overlapping tile is taken first and stored last.
+// Calls body(first lane, index among tile_lanes(), begin, end, put) for each tile of the rows at
+// [begin, end). body calls put(at, tile) for each finished tile of `out` (T* or NoOutput). out may
+// be an input: the overlapping tile is computed first and stored last.
 template <class Out, class Body>
 [[gnu::always_inline]] inline void for_tiles(const Lanes& lanes,
                                              int64_t rows,
                                              Out out,
                                              Body&& body) {
-  const int64_t together = lanes.rows_together(rows);
+  const int64_t row_step = lanes.rows_together(rows);
   const int64_t last_lane = lanes.width - kTileLanes;
-  std::remove_pointer_t<Out> held[kTileLanes] = {};
-  for (int64_t row = 0; row < rows; row += together) {
+  std::remove_pointer_t<Out> overlap_tile[kTileLanes] = {};
+  for (int64_t row = 0; row < rows; row += row_step) {
     const int64_t begin = row * lanes.width;
-    const int64_t end = std::min(row + together, rows) * lanes.width;
+    const int64_t end = std::min(row + row_step, rows) * lanes.width;
     for (int64_t tile = lanes.overlap ? -1 : 0; tile < lanes.tiles; ++tile) {
       const int64_t first = tile < 0 ? last_lane : tile * kTileLanes;
       const int64_t place = tile < 0 ? lanes.tiles * kTileLanes : first;
       body(first, place, begin, end, [&](int64_t at, const Tile& values) {
-        if constexpr (std::is_pointer_v<Out>) store_tile(values, tile < 0 ? held : out + at);
+        if constexpr (std::is_pointer_v<Out>)
+          store_tile(values, tile < 0 ? overlap_tile : out + at);
       });
     }
     if constexpr (std::is_pointer_v<Out>) {
-      if (lanes.overlap) store_tile(load_tile<kTileLanes>(held), out + begin + last_lane);
+      if (lanes.overlap) store_tile(load_tile<kTileLanes>(overlap_tile), out + begin + last_lane);
     }
   }
 }
 
-// out[i] = op(in[i]...) for every value of the pixels; make_op(first lane) gives the op of a tile.
-// out may be an input.
+// out[i] = op(in[i]...) for every value of the pixels; make_op(first lane) returns the op of a
+// tile. out may be an input.
 template <class T, class MakeOp, class... In>
 [[gnu::always_inline]] inline void map_lanes(
     const Lanes& lanes, int64_t pixels, T* out, MakeOp&& make_op, const In*... in) {
@@ -135,7 +137,7 @@ template <class T, class MakeOp, class... In>
       });
 }
 
-// Two sums a lane, over rows: a block's own, a tile's side by side, and those of all blocks.
+// Two sums per lane: those of the current block, stored by tile, and the totals of all blocks.
 struct LaneSums {
   // Floats of scratch memory.
   static int64_t scratch(const Lanes& lanes) { return 2 * (lanes.tile_lanes() + lanes.width); }
@@ -152,11 +154,11 @@ struct LaneSums {
 
   // Adds the block's sums of the first `count` lanes to the totals and starts a new block.
   void finish_block(int64_t count) {
-    const int64_t side_by_side = lanes.tiles * kTileLanes;
+    const int64_t disjoint_lanes = lanes.tiles * kTileLanes;
     const int64_t overlap_shift = lanes.tile_lanes() - lanes.width;
     for (int i = 0; i < 2; ++i) {
       for (int64_t lane = 0; lane < count; ++lane) {
-        total[i][lane] += block[i][lane < side_by_side ? lane : lane + overlap_shift];
+        total[i][lane] += block[i][lane < disjoint_lanes ? lane : lane + overlap_shift];
       }
       std::fill_n(block[i], lanes.tile_lanes(), 0.0F);
     }
@@ -167,9 +169,10 @@ struct LaneSums {
   float* total[2];
 };
 
-// Leaves in sums.total[i][0, channels) each channel's two sums over the pixels. make_add(first
-// lane) gives a tile's add(sum 0, sum 1, in...), which returns the tile of `out` where that is a
-// pointer. The order is fixed: rows within a block, blocks, pixels of a row. out may be an input.
+// Puts each channel's two sums over the pixels into sums.total[i][0, channels). make_add(first
+// lane) returns a tile's add(sum 0, sum 1, in...), which returns the tile of `out` if that is a
+// pointer. The order is fixed: rows of a block, then blocks, then pixels of a row. out may be an
+// input.
 template <class Out, class MakeAdd, class... In>
 [[gnu::always_inline]] inline void sum_lanes(
     const Lanes& lanes, int64_t pixels, LaneSums& sums, Out out, MakeAdd&& make_add, In*... in) {

@@ -1,5 +1,5 @@
-// Channels-last tensors in which every channel has constants or sums of its own: a thread keeps to
-// the channels of one pack and goes down the pixels of one shard.
+// Loops over channels-last tensors with per-channel constants or sums: each thread takes the
+// channels of one pack and iterates over pixels of one shard.
 #pragma once
 
 #include <algorithm>
@@ -14,33 +14,34 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kChannelThreads = 512;
-constexpr int kTileChannels = 64;  // at most; a row of 16-bit ones is a cache line
+constexpr int kTileChannels = 64;  // at most; a row of 64 16-bit channels is a cache line
 
-// How blocks of kChannelThreads share out each shard: `tiles` side by side, slices below each
-// other. A slice takes every slices()-th run of `rows` pixels, so that the blocks go through memory
-// together. Which pixels a thread takes is fixed by the shard's shape and dtype alone.
+// How blocks of kChannelThreads divide each shard: channels into tiles, pixels into slices. A slice
+// takes every slices()-th run of `rows` pixels, so that all blocks advance through memory together.
+// Which pixels a thread takes depends only on the shard's shape and dtype.
 struct ChannelPlan {
-  ShardTable shards;  // begin: images
+  ShardTable shards;  // begins are in images
   int64_t first_shard = 0;
   int64_t shards_per_group = 1;
   int64_t image_pixels = 1;
   int channels = 1;
-  int vector = 1;      // channels of a pack
-  int width = 1;       // packs of a tile
-  int rows = 1;        // pixels of a tile
-  int max_slices = 1;  // of a shard
+  int vector = 1;      // channels per pack
+  int width = 1;       // packs per tile
+  int rows = 1;        // pixels that a block takes at once
+  int max_slices = 1;  // per shard
 
   __host__ __device__ int64_t pixels(int shard) const {
     return (shards.begin[shard + 1] - shards.begin[shard]) * image_pixels;
   }
-  // 0 for an empty shard; else such that a thread has a few pixels, if the shard has that many.
+  // The number of slices: 0 for an empty shard, else so many that a thread has at least a few
+  // pixels, if the shard has that many.
   __host__ __device__ int slices(int shard) const {
     constexpr int kPixelsPerThread = 4;
     const int64_t wanted =
         (pixels(shard) + rows * kPixelsPerThread - 1) / (rows * kPixelsPerThread);
     return static_cast<int>(wanted < max_slices ? wanted : max_slices);
   }
-  // Rows of a tile that have a pixel.
+  // The number of a block's rows that have a pixel.
   __device__ int rows_used(int shard, unsigned slice) const {
     const int64_t left = pixels(shard) - int64_t{slice} * rows;
     return static_cast<int>(left < rows ? left : rows);
@@ -50,13 +51,13 @@ struct ChannelPlan {
     return (first_shard + shard) / shards_per_group - first_shard / shards_per_group;
   }
 
-  // One at least: a shard without pixels has results too.
+  // At least one, since an empty shard has results, too.
   int most_slices() const {
     int most = 1;
     for (int shard = 0; shard < shards.count; ++shard) most = std::max(most, slices(shard));
     return most;
   }
-  // Blocks of a kernel whose packs have `n` channels: (tiles, slices, shards).
+  // The grid of a kernel whose packs have `n` channels: (tiles, slices, shards).
   dim3 grid(int n) const {
     return {lockstep::cuda::blocks_for(channels, width * n),
             static_cast<unsigned>(most_slices()),
@@ -65,8 +66,8 @@ struct ChannelPlan {
 };
 
 inline ChannelPlan channel_plan(const Shards& shards, const Tensor& in) {
-  // Blocks of a shard: 2 on each of an H100's 132 SMs, all at a time. They are few and large, so
-  // that their partial sums are added up soon.
+  // Blocks per shard: 2 for each of an H100's 132 SMs, so that all run at once. Few large blocks
+  // leave few partial sums to add up.
   constexpr int64_t kBlocks = 264;
   const Shape& shape = in.shape();
   ChannelPlan plan{.shards = shard_table(shards),
@@ -85,9 +86,9 @@ inline ChannelPlan channel_plan(const Shards& shards, const Tensor& in) {
   return plan;
 }
 
-// Calls body.operator()<T, n>() with the type of the elements and the channels of a pack: 16 bytes
-// where the channels can be cut so and the pointers allow it, else 1. Threads add up the same
-// pixels either way.
+// Calls body.operator()<T, n>() with the element type and the channels per pack: 16 bytes if that
+// divides the channels and the pointers are aligned, else 1. Threads sum the same pixels either
+// way.
 template <class Body>
 void with_channel_packs(const ChannelPlan& plan,
                         Dtype dtype,
@@ -99,10 +100,10 @@ void with_channel_packs(const ChannelPlan& plan,
   });
 }
 
-// A thread's part.
+// The part of a shard that a thread takes.
 struct ChannelShare {
   int shard;
-  int column;     // of the tile
+  int column;     // pack within the tile
   int step;       // elements from one of its pixels to the next
   int count;      // pixels; 0 for a thread or block without work
   int64_t first;  // element
@@ -113,7 +114,8 @@ __device__ __forceinline__ int first_channel(const ChannelPlan& plan, int column
   return (static_cast<int>(blockIdx.x) * plan.width + column) * n;
 }
 
-// `backwards`: from the shard's end. A pass that follows a forward one finds its first part in L2.
+// `backwards`: starts at the shard's end, which is still in L2 when the pass follows one that ran
+// forward.
 template <int n>
 __device__ __forceinline__ ChannelShare channel_share(const ChannelPlan& plan,
                                                       bool backwards = false) {
@@ -125,7 +127,7 @@ __device__ __forceinline__ ChannelShare channel_share(const ChannelPlan& plan,
   const int channel = first_channel<n>(plan, share.column);
   const int64_t pixels = plan.pixels(share.shard);
   const int slices = plan.slices(share.shard);
-  const int apart = slices * plan.rows;
+  const int pixel_step = slices * plan.rows;
   const int64_t start = int64_t{blockIdx.y} * plan.rows + row;
   const bool has_work = static_cast<int>(blockIdx.y) < slices && row < plan.rows &&
                         channel < plan.channels && start < pixels;
@@ -133,12 +135,12 @@ __device__ __forceinline__ ChannelShare channel_share(const ChannelPlan& plan,
   const int64_t pixel =
       plan.shards.begin[share.shard] * plan.image_pixels + (backwards ? pixels - 1 - start : start);
   share.first = pixel * plan.channels + channel;
-  share.step = (backwards ? -apart : apart) * plan.channels;
-  share.count = static_cast<int>((pixels - 1 - start) / apart + 1);
+  share.step = (backwards ? -pixel_step : pixel_step) * plan.channels;
+  share.count = static_cast<int>((pixels - 1 - start) / pixel_step + 1);
   return share;
 }
 
-// The first channel of a thread of row 0; -1 for other threads, and beside the last channel.
+// The first channel of a thread of row 0; -1 for other threads, and beyond the last channel.
 template <int n>
 __device__ __forceinline__ int leading_channel(const ChannelPlan& plan) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -146,8 +148,8 @@ __device__ __forceinline__ int leading_channel(const ChannelPlan& plan) {
   return thread < plan.width && channel < plan.channels ? channel : -1;
 }
 
-// Calls body(element, packs): one pack of each input, at each of the thread's pixels. kAtOnce
-// pixels are on their way together. The body may store over its packs.
+// Calls body(element, packs) for each of the thread's pixels, with one pack of each input. Loads of
+// kAtOnce pixels are in flight together. The body may overwrite the memory of its packs.
 template <int n, int kAtOnce, class T, int kInputs, class Body>
 __device__ __forceinline__ void for_packs(const ChannelShare& share,
                                           const T* const (&inputs)[kInputs],
@@ -176,21 +178,23 @@ __device__ __forceinline__ void for_packs(const ChannelShare& share,
   }
 }
 
-// Constants of a tile's channels, read by 4 channels (or 1): neighbors in a warp lie side by side.
+// Constants of a tile's channels, in shared memory. They are read 4 channels (or 1) at a time and
+// laid out so that threads of a warp read adjacent values.
 template <int n, int kArrays>
 struct TileConstants {
-  static constexpr int kTogether = n < 4 ? n : 4;
+  static constexpr int kChannelsPerLoad = n < 4 ? n : 4;
   float values[kArrays][kTileChannels];
 
-  // Calls body(channel, constants) once for each channel of the tile, constants for the body to
-  // assign. Called by all threads of the block; ends with a barrier.
+  // Calls body(channel, constants) once for each channel of the tile, which must assign the
+  // constants. All threads of the block must call it; it ends with a barrier.
   template <class Body>
   __device__ __forceinline__ void fill(const ChannelPlan& plan, Body&& body) {
     const int lane = static_cast<int>(threadIdx.x);
     const int channel = first_channel<n>(plan, 0) + lane;
     if (lane < plan.width * n && channel < plan.channels) {
       const int i = lane % n;
-      const int at = (i / kTogether * plan.width + lane / n) * kTogether + i % kTogether;
+      const int at =
+          (i / kChannelsPerLoad * plan.width + lane / n) * kChannelsPerLoad + i % kChannelsPerLoad;
       float constants[kArrays];
       body(channel, constants);
 #pragma unroll
@@ -205,14 +209,15 @@ struct TileConstants {
                                            const ChannelShare& share,
                                            Body&& body) const {
 #pragma unroll
-    for (int first = 0; first < n; first += kTogether) {
-      Pack<float, kTogether> packs[kArrays];
+    for (int first = 0; first < n; first += kChannelsPerLoad) {
+      Pack<float, kChannelsPerLoad> packs[kArrays];
 #pragma unroll
       for (int j = 0; j < kArrays; ++j) {
-        packs[j] = load_pack<kTogether>(values[j] + first * plan.width + share.column * kTogether);
+        packs[j] = load_pack<kChannelsPerLoad>(values[j] + first * plan.width +
+                                               share.column * kChannelsPerLoad);
       }
 #pragma unroll
-      for (int k = 0; k < kTogether; ++k) {
+      for (int k = 0; k < kChannelsPerLoad; ++k) {
         float constants[kArrays];
 #pragma unroll
         for (int j = 0; j < kArrays; ++j) constants[j] = packs[j][k];
@@ -222,9 +227,9 @@ struct TileConstants {
   }
 };
 
-// Joins the nodes of a tile's rows by a fixed tree: row 0, the first `width` threads, get the
-// results. Node: floats and nothing else; join(Node&, const Node&). Called by all threads of the
-// block.
+// Joins the nodes of a block's rows by a fixed tree: row 0, the first `width` threads, gets the
+// results. A Node consists only of floats and has join(Node&, const Node&). All threads of the
+// block must call it.
 template <class Node>
 __device__ __forceinline__ void fold_rows(int width, int rows, Node& node) {
   constexpr int kFloats = sizeof(Node) / sizeof(float);
@@ -252,9 +257,9 @@ __device__ __forceinline__ void fold_rows(int width, int rows, Node& node) {
   }
 }
 
-// Joins what the slices of a shard left for a tile's channels, in a fixed order: node(slice,
-// channel). Thread i < width * n gets the result of the tile's channel i. Called by all threads of
-// the block.
+// Joins node(slice, channel) over the slices of a shard, for a tile's channels, in a fixed order.
+// Thread i < width * n gets the result of the tile's channel i. All threads of the block must call
+// it.
 template <int n, class MakeNode>
 __device__ __forceinline__ auto join_slices(const ChannelPlan& plan, int shard, MakeNode&& node) {
   const int lanes = plan.width * n;

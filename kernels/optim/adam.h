@@ -6,7 +6,8 @@
 //   denom = sqrt(exp_avg_sq) / sqrt(1 - beta2^t) + eps
 //   param = param - lr / (1 - beta1^t) * exp_avg / denom
 //   copy = param
-// Arithmetic is in f32; what holds for all elements is computed in double and rounded once.
+// Arithmetic is in f32; factors that are the same for all elements are computed in double and
+// rounded once.
 // Source: torch.optim.Adam and AdamW, single-tensor form. Spec: tests/reference/adam.h
 #pragma once
 
@@ -29,11 +30,11 @@ struct AdamSlot {  // one parameter; all of one shape
   Tensor grad;     // f32, f16 or bf16
   Tensor exp_avg;
   Tensor exp_avg_sq;
-  Tensor copy = {};  // f16 or bf16: the model's weight, where param is its master; may be undefined
+  Tensor copy = {};  // f16 or bf16: the model's weight, if param is its master; may be undefined
 };
 
 // Updates every slot's param, exp_avg, exp_avg_sq and copy in place. `step` counts from 1; with
-// params.control.state the step is the device's.
+// params.control.state it is ignored, and the device's count is used.
 // Shapes: AdamSlot. Errors: ShapeError (also for step < 1), DtypeError, DeviceError.
 using AdamStep = void(Stream& stream,
                       std::span<AdamSlot> slots,

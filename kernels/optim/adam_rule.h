@@ -17,15 +17,15 @@ struct AdamRule {
   return {params.beta1, params.beta2, params.eps, params.weight_decay, params.decoupled};
 }
 
-// Factors that hold for all elements of a step.
+// Factors that are the same for all elements of a step.
 struct AdamFactors {
-  float keep;   // of param, by decoupled decay
-  float decay;  // of param, added to the gradient
+  float keep;   // param is multiplied by it: decoupled weight decay
+  float decay;  // decay * param is added to the gradient
   float one_minus_beta1, beta2, one_minus_beta2;
   float sqrt_correction2, eps, minus_step_size;
 };
 
-// By squaring: the same bits on every device, which no library promises of its pow.
+// By repeated squaring, for the same bits on every device; no library promises that for pow().
 LS_HOST_DEVICE double power(double base, int64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent >>= 1) {

@@ -1,4 +1,4 @@
-// Factors by which gradients are multiplied: to limit the norm of all together, or by LARC.
+// Factors by which gradients are multiplied: to clip their global norm, or for LARC.
 #pragma once
 
 #include "core/shards.h"
@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-// By how much gradients must shrink for their norm to be `max_norm` at most.
+// The factor that limits the global norm of gradients to `max_norm`.
 //   norm = norms[last] / scale
 //   factor = min(1, max_norm / (norm + 1e-6))
 // Each step is rounded to f32; a NaN norm gives NaN, an infinite one 0. Source:
@@ -21,18 +21,19 @@ using ClipFactor =
 
 LS_DECLARE_OP(ClipFactor, clip_factor)
 
-// By how much LARC multiplies each tensor's decayed gradient, and with it the learning rate.
+// LARC's factor for each tensor's gradient, weight decay included, and thus for its learning rate.
 //   g = |grad| * grad_factor / scale
 //   a = trust * |param| / (g + weight_decay * |param| + eps);  with clip a = min(a / lr, 1)
 //   factor = 0 if g == 0, else 1 if |param| == 0, else a
-// So a tensor without a gradient is not decayed, and one of zeros learns at lr. Each step is
-// rounded to f32; NaN gives NaN. Source: Apex's parallel/LARC.py, clip=True and False; You et al.
-// 2017, "Large Batch Training of Convolutional Networks". Spec: tests/reference/larc_factors.h
+// So a tensor whose gradient is 0 is not decayed, and a tensor of zeros has the learning rate lr.
+// Each step is rounded to f32; NaN gives NaN. Source: Apex's parallel/LARC.py, clip=True and False;
+// You et al. 2017, "Large Batch Training of Convolutional Networks". Spec:
+// tests/reference/larc_factors.h
 
 struct LarcParams {
   float trust = 0.02F, eps = 1e-8F;
   bool clip = true;
-  double lr = 0;  // unless control has a table
+  double lr = 0;  // ignored if control has a table
   StepControl control = {};
 };
 

@@ -1,5 +1,5 @@
-// clip_factor: one thread; two floats and the scale. larc_factors: one thread a tensor; 16 bytes a
-// tensor. Bound of both: a launch's time.
+// clip_factor: one thread; two floats and the scale. larc_factors: one thread per tensor; 16 bytes
+// per tensor. Bound of both: launch latency.
 #include "core/cuda/launch.h"
 #include "kernels/optim/gradient_factors_rule.h"
 

@@ -1,4 +1,4 @@
-// Loss scaling whose state lives on the stream's device, so that no step waits for the host:
+// Loss scaling with its state on the stream's device, so that no step waits for the host:
 //   loss_scale_seed, from which backward() starts,
 //   check_finite on the gradients as all ranks sum them (hence the same answer everywhere),
 //   optimizers under a StepControl (kernels/optim/step_control.h), which step or skip by it,
@@ -18,16 +18,16 @@ struct LossScaleState {
   int32_t growth_tracker = 0;     // applied steps since the scale last changed
   int32_t found_inf = 0;          // 1: a gradient of this step is not finite
   int32_t consecutive_skips = 0;  // up to the last step
-  int64_t applied = 0;            // steps of the optimizer
+  int64_t applied = 0;            // number of applied steps
   int64_t skipped = 0;
 };
 
-// Such a state on a device is a tensor (kLossScaleStateBytes) of u8.
+// On a device the state is a tensor (kLossScaleStateBytes) of u8.
 inline constexpr int64_t kLossScaleStateBytes = sizeof(LossScaleState);
 static_assert(kLossScaleStateBytes == 32);
 
 struct LossScaleRule {
-  bool dynamic = true;  // false: the scale stays as it is
+  bool dynamic = true;  // false: the scale is constant
   double growth_factor = 2, backoff_factor = 0.5;
   int32_t growth_interval = 2000;
   float min_scale = 1;
@@ -53,7 +53,7 @@ LS_DECLARE_OP(LossScaleSeed, loss_scale_seed)
 LS_DECLARE_OP(CheckFinite, check_finite)
 LS_DECLARE_OP(LossScaleUpdate, loss_scale_update)
 
-// The state as it is when all that was queued is done; waits for that.
+// Waits for all queued work and returns the state.
 LossScaleState read_loss_scale(Stream& stream, const Tensor& state);
 
 }  // namespace lockstep::kernels

@@ -1,5 +1,5 @@
-// check_finite: one thread a pack of 16 bytes, one block a chunk. Traffic: each element is read
-// once. Bound: DRAM. The others: one thread, 32 bytes; a launch's time.
+// check_finite: one thread per pack of 16 bytes, one block per chunk. Traffic: each element is read
+// once. Bound: DRAM. The others: one thread, 32 bytes. Bound: launch latency.
 #include "kernels/support/cuda/multi_tensor.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 #include "kernels/optim/loss_scale_rule.h"
@@ -15,7 +15,8 @@ struct FiniteEntry {
 };
 using FiniteTable = TensorTable<FiniteEntry>;
 
-// Bits: the unsigned integer of an element's size. An exponent of ones is an infinity or a NaN.
+// Bits: the unsigned integer of an element's size. If all exponent bits are 1 the value is an
+// infinity or a NaN.
 template <class Bits>
 __device__ bool holds_not_finite(const void* values, const Chunk& chunk, Bits exponent) {
   constexpr int kPack = 16 / sizeof(Bits);

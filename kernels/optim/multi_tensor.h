@@ -1,4 +1,4 @@
-// Loops of the CPU bodies of ops over many tensors: the tensors laid end to end make one range.
+// Loops of CPU bodies of ops over many tensors, which are treated as one concatenated range.
 // Included by <op>_cpu.cpp files alone, as kernels/support/cpu/cpu_loops.h is.
 #pragma once
 
@@ -27,8 +27,8 @@ template <class Slot, class Body>
   });
 }
 
-// Calls body likewise, in blocks of at most kSlotBlock elements, which stay in the first cache
-// level.
+// Calls body in the same way, for blocks of at most kSlotBlock elements, which stay in the L1
+// cache.
 inline constexpr int64_t kSlotBlock = 2048;
 template <class Slot, class Body>
 [[gnu::always_inline]] inline void for_slot_blocks(Stream& stream,
@@ -40,8 +40,8 @@ template <class Slot, class Body>
   });
 }
 
-// Elements [first, first + count) of a gradient as floats times `factor`: where they lie, or in
-// `scratch`.
+// Returns elements [first, first + count) of a gradient as floats times `factor`: in place if
+// possible, else in `scratch`.
 [[gnu::always_inline]] inline const float* unscaled(
     const Tensor& grad, int64_t first, int64_t count, float factor, float* scratch) {
   if (grad.dtype() == Dtype::kF32 && factor == 1) return grad.data<float>() + first;

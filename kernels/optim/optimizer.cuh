@@ -1,5 +1,5 @@
-// Code that kernels of optimizers share: gradients and copies of any float type beside f32 masters,
-// and the kernel itself.
+// Code that optimizer kernels share: access to gradients and copies of any float type, with f32
+// master values, and the kernel itself.
 #pragma once
 
 #include "kernels/support/cuda/multi_tensor.cuh"
@@ -8,10 +8,10 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kOptimizerPack = 8;      // elements a thread takes at once
-constexpr int kOptimizerChunk = 8192;  // elements of a block
+constexpr int kOptimizerPack = 8;      // elements that a thread takes at once
+constexpr int kOptimizerChunk = 8192;  // elements per block
 
-// Elements [first, first + n) times `factor`.
+// Loads elements [first, first + n) times `factor`.
 template <int n, class T>
 __device__ __forceinline__ Pack<float, n> load_scaled(const void* from,
                                                       int64_t first,
@@ -43,7 +43,7 @@ __device__ __forceinline__ void store_rounded(const Pack<float, n>& values,
   store_pack(static_cast<T*>(to) + first, pack);
 }
 
-// The model's copy of a master: f16 or bf16, null where there is none.
+// The model's f16 or bf16 copy of a master value; null if there is none.
 struct WeightCopy {
   void* values;
   bool bfloat16;
@@ -63,9 +63,9 @@ inline WeightCopy copy_in(Tensor& copy) {
   return {copy.bytes(), copy.dtype() == Dtype::kBF16};
 }
 
-// A body has types Entry, what it needs of one tensor, and Now, what holds for all elements of the
-// step, with a bool skip; Now now() const, called once a block; and
-// template <int n> void run(const Entry&, int64_t first, const Now&) const for n elements.
+// A body has the types Entry, the data of one tensor, and Now, the values that are the same for all
+// elements of the step, with a bool skip; Now now() const, called once per block; and template <int
+// n> void run(const Entry&, int64_t first, const Now&) const for n elements.
 template <class Body>
 __global__ void __launch_bounds__(kMultiTensorThreads)
     optimizer_kernel(const __grid_constant__ TensorTable<typename Body::Entry> table,
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kMultiTensorThreads)
     body.template run<1>(entry, i, now);
 }
 
-// row_of(slot) gives the slot's TableRow.
+// row_of(slot) returns the slot's TableRow.
 template <class Body, class Slots, class RowOf>
 void launch_optimizer(
     Stream& stream, const char* op, Slots& slots, const RowOf& row_of, const Body& body) {

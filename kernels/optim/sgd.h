@@ -3,8 +3,9 @@
 //   buf = momentum * buf + g
 //   param = param - lr * (nesterov ? g + momentum * buf : buf)
 //   copy = param
-// Without momentum there is no buf and g is used as it is. A buffer of zeros is PyTorch's first
-// step. Arithmetic is in f32. Source: torch.optim.SGD (dampening = 0). Spec: tests/reference/sgd.h
+// Without momentum there is no buf, and g is used in its place. Starting with a buffer of zeros is
+// equivalent to PyTorch's first step. Arithmetic is in f32. Source: torch.optim.SGD (dampening =
+// 0). Spec: tests/reference/sgd.h
 #pragma once
 
 #include <span>
@@ -22,16 +23,16 @@ struct SgdParams {
   StepControl control = {};
 };
 
-struct SgdSlot {     // one parameter; all of one shape
-  Tensor param;      // f32
-  Tensor grad;       // f32, f16 or bf16
-  Tensor momentum;   // f32; undefined when params.momentum == 0
-  Tensor copy = {};  // f16 or bf16: the model's weight, where param is its master; may be undefined
+struct SgdSlot {       // one parameter; all of one shape
+  Tensor param;        // f32
+  Tensor grad;         // f32, f16 or bf16
+  Tensor momentum;     // f32; undefined when params.momentum == 0
+  Tensor copy = {};    // f16 or bf16: the model's weight, if param is its master; may be undefined
   Tensor factor = {};  // (1), f32, of kernels/optim/gradient_factors.h; undefined: 1
 };
 
 // Updates every slot's param, momentum and copy in place. Shapes: SgdSlot.
-// Errors: ShapeError (also when nesterov is asked for without momentum), DtypeError, DeviceError.
+// Errors: ShapeError (also for nesterov without momentum), DtypeError, DeviceError.
 using SgdStep = void(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params);
 
 LS_DECLARE_OP(SgdStep, sgd_step)

@@ -1,6 +1,7 @@
-// One thread eight elements, one block a chunk of one tensor; a launch takes as many tensors as a
-// table holds. Traffic a parameter: 8 bytes, 8 for its momentum, its gradient's and its copy's type
-// once each: 20 with both of 16 bits, 20 with f32 gradients and no copy. Bound: DRAM.
+// One thread per eight elements, one block per chunk of one tensor; a launch takes as many tensors
+// as a table holds. Traffic per parameter: 8 bytes for its value, 8 for its momentum, and the size
+// of its gradient and of its copy: 20 bytes if both have 16 bits, 20 with f32 gradients and no
+// copy. Bound: DRAM.
 #include "kernels/optim/optimizer.cuh"
 #include "kernels/optim/sgd_rule.h"
 #include "kernels/optim/step_control_rule.h"

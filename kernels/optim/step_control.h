@@ -10,21 +10,21 @@ namespace lockstep::kernels {
 
 class OpCheck;
 
-// All on the stream's device. With a state gradients are multiplied by 1 / scale, and while
-// found_inf is set nothing is changed at all; the step's number is applied + 1.
+// All tensors are on the stream's device. With a state, gradients are multiplied by 1 / scale, a
+// step while found_inf is set changes nothing, and the step's number is applied + 1.
 struct StepControl {
   Tensor state = {};  // kernels/optim/loss_scale.h; undefined: the host decides
-  // With a state: (N), N >= 1, of lr_table_of; undefined: the learning rate is params.lr.
+  // Only with a state: (N), N >= 1, from lr_table_of(). Undefined: the learning rate is params.lr.
   Tensor lr_table = {};
-  Tensor grad_factor = {};  // (1), f32: gradients are multiplied by it too; undefined: by 1
-  double lr_factor = 1;     // the learning rate, the table's too, is multiplied by it
-  bool unscales = true;     // false: gradients are taken as they are, whatever the state's scale
+  Tensor grad_factor = {};  // (1), f32: gradients are also multiplied by it; undefined: 1
+  double lr_factor = 1;     // multiplies the learning rate, also the table's
+  bool unscales = true;     // false: gradients are not multiplied by 1 / scale
 
   bool scales_gradients() const { return state.defined() || grad_factor.defined(); }
 };
 
-// On the CPU, to be uploaded: step t learns at lrs[min(t, N) - 1]. There is no f64 dtype: the
-// tensor is i64 and holds the bits of doubles.
+// Makes a learning-rate table on the CPU, for upload: step t has the learning rate lrs[min(t, N) -
+// 1]. As there is no f64 dtype, the tensor is i64 and holds the bits of doubles.
 Tensor lr_table_of(std::span<const double> lrs);
 
 // Argument checks that optimizers share. Each Errors: ShapeError, DtypeError, DeviceError.

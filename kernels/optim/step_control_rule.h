@@ -10,8 +10,8 @@
 namespace lockstep::kernels {
 
 struct StepSource {
-  const LossScaleState* state;  // null: the step's number is step_now's argument
-  const int64_t* lrs;           // null: `lr`
+  const LossScaleState* state;  // null: the step's number is step_now()'s argument
+  const int64_t* lrs;           // null: use `lr`
   int64_t lr_count;
   const float* grad_factor;  // null: 1
   double lr, lr_factor;

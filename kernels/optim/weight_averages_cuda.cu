@@ -1,6 +1,6 @@
-// One thread eight elements, one block a chunk of one tensor; a launch takes as many tensors as a
-// table holds. Traffic: ema_update 12 bytes an element; lookahead_sync 16 bytes a parameter and 2
-// for its copy at a synchronization, 8 where slow weights begin, none else. Bound: DRAM.
+// One thread per eight elements, one block per chunk of one tensor; a launch takes as many tensors
+// as a table holds. Traffic: ema_update 12 bytes per element; lookahead_sync 16 bytes per parameter
+// and 2 for its copy when it synchronizes, 8 when slow weights begin, otherwise none. Bound: DRAM.
 #include "kernels/optim/optimizer.cuh"
 #include "kernels/optim/weight_averages_rule.h"
 

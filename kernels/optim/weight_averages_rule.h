@@ -25,7 +25,7 @@ LS_HOST_DEVICE float averaged(const EmaNow& now, float value, float ema) {
   return now.keep * ema + now.take * value;
 }
 
-enum class LookaheadAction : uint8_t { kNothing, kBegin, kMeet };
+enum class LookaheadAction : uint8_t { kNothing, kBegin, kSynchronize };
 
 struct LookaheadRule {
   double alpha;
@@ -43,11 +43,12 @@ struct LookaheadNow {
 
 LS_HOST_DEVICE LookaheadAction lookahead_action(const LookaheadRule& rule,
                                                 const LossScaleState* state) {
-  if (state == nullptr) return LookaheadAction::kMeet;
+  if (state == nullptr) return LookaheadAction::kSynchronize;
   if (state->found_inf != 0) return LookaheadAction::kNothing;
   const int64_t since = state->applied + 1 - rule.begin;
   if (since == 0) return LookaheadAction::kBegin;
-  return since > 0 && since % rule.k == 0 ? LookaheadAction::kMeet : LookaheadAction::kNothing;
+  return since > 0 && since % rule.k == 0 ? LookaheadAction::kSynchronize
+                                          : LookaheadAction::kNothing;
 }
 
 LS_HOST_DEVICE LookaheadNow lookahead_now(const LookaheadRule& rule, const LossScaleState* state) {

@@ -23,7 +23,7 @@ LS_DECLARE_OP(AvgPool2dForward, global_avg_pool_forward)
 // Shapes: grad_out (N,C); grad_in (N,C,H,W), overwritten.
 LS_DECLARE_OP(AvgPool2dBackward, global_avg_pool_backward)
 
-// Mean over windows that cut H and W into as many as the output has, and its gradient.
+// Mean over windows that divide H and W into OH and OW parts, and its gradient.
 //   out[n,c,oy,ox] = mean of in[n,c,y,x] over floor(oy*H/OH) <= y < ceil((oy+1)*H/OH), x likewise
 // Windows overlap where OH does not divide H, and repeat pixels where OH > H. Sums are in row-major
 // order of the pixels, in f32, divided, then rounded to out's type. NaN and infinity reach the

@@ -5,13 +5,13 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-constexpr int64_t kChannelsAtOnce = 1024;  // their sums stay in the first cache
+constexpr int64_t kChannelsAtOnce = 1024;  // their sums stay in the L1 cache
 
 [[gnu::always_inline]] inline Line divided(const Line& line, float divisor) {
   return Line::make([&](int64_t i) { return line.parts[i] / divisor; });
 }
 
-// Of `count` neighboring channels, at most kChannelsAtOnce. `end`: of the image.
+// Computes the means of `count` adjacent channels, at most kChannelsAtOnce. `end`: the image's end.
 template <class T>
 void mean_of_pixels(
     const T* first, const T* end, int64_t pixels, int64_t channels, int64_t count, T* mean) {
@@ -20,7 +20,7 @@ void mean_of_pixels(
   for (int64_t p = 0; p < pixels; ++p) {
     const T* pixel = first + p * channels;
     for (int64_t c = 0; c < count; c += kLineLanes) {
-      // Lanes beyond `count` add what comes next in the image, and are not looked at.
+      // Lanes beyond `count` sum whatever follows in the image; their results are not used.
       const bool whole = end - pixel >= c + kLineLanes;
       const Line values = whole ? load_line(pixel + c) : load_part(pixel + c, count - c);
       store_line(load_line(sums + c) + values, sums + c);
@@ -38,7 +38,7 @@ struct Extent {
   int64_t pixels() const { return int64_t{height} * width; }
 };
 
-// A line at `from`, of which `count` elements are there.
+// Loads a line at `from`, of which only `count` elements may exist.
 template <class T>
 [[gnu::always_inline]] inline Line load_at_most(const T* from, int64_t count) {
   return count >= kLineLanes ? load_line(from) : load_part(from, count);

@@ -1,10 +1,10 @@
-// global_avg_pool: one thread a pack of 16 bytes of an image's channels, blocks of 64 so that small
-// batches reach all SMs. Forward walks over the pixels in their order, with the loads of eight
-// under way; backward writes eight pixels a thread. Traffic: the image once, its means once. Bound:
-// DRAM, latency where images and channels are few.
-// adaptive_avg_pool2d: one thread a pack of 16 bytes of a result's pixel. Traffic: the image once,
-// as its neighbors find it in the cache where windows overlap, and the means once. Bound: DRAM;
-// latency where results are few.
+// global_avg_pool: one thread per pack of 16 bytes of an image's channels, in blocks of 64 threads,
+// so that small batches reach all SMs. The forward pass iterates over the pixels in order, with the
+// loads of eight in flight; in the backward pass a thread writes eight pixels. Traffic: the image
+// once, its means once. Bound: DRAM; latency if there are few images and channels.
+// adaptive_avg_pool2d: one thread per pack of 16 bytes of a pixel of the result. Traffic: the image
+// once, since overlapping windows find it in the cache, and the means once. Bound: DRAM; latency if
+// there are few results.
 #include "kernels/pool/avg_pool2d.h"
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
@@ -14,14 +14,14 @@ namespace {
 
 constexpr int kAverageThreads = 64;
 constexpr int kAveragePixelsAtOnce = 8;
-constexpr int64_t kAverageMaxPieces = 64;  // of an image, backward; more go round
+constexpr int64_t kAverageMaxPieces = 64;  // per image, backward; blocks loop over more
 
 struct Extents {
-  int64_t packs;  // of all images
+  int64_t packs;  // in all images
   int64_t packs_of_image, channels, pixels;
 };
 
-// Place of pixel 0 of the pack `i`, counted over images.
+// The element index of pixel 0 of pack `i`, which is counted over all images.
 template <int n>
 __device__ int64_t first_element(const Extents& extents, int64_t i) {
   const int64_t image = i / extents.packs_of_image;

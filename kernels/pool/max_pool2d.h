@@ -1,9 +1,9 @@
 // Max pooling over H and W, and its gradient.
 //   out[n,c,oy,ox] = max over (ky,kx) of in[n, c, oy*stride_h - pad_h + ky, ox*stride_w - pad_w +
 //   kx]
-// Padding never wins. NaN wins, of several the last. Of equal values the first in row-major (ky,kx)
-// order wins, on every backend. Source: torch.nn.functional.max_pool2d (ceil_mode=False,
-// dilation=1). Spec: tests/reference/max_pool2d.h
+// Padding never wins. NaN wins over all other values; of several NaNs the last wins. Of equal
+// values the first in row-major (ky,kx) order wins, on every backend. Source:
+// torch.nn.functional.max_pool2d (ceil_mode=False, dilation=1). Spec: tests/reference/max_pool2d.h
 #pragma once
 
 #include "core/shards.h"

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRegister = Line::kVectorLanes;
 
-// As floats, rounded when they are stored.
+// Load values as floats, and round them when they are stored.
 template <int kCount, class T>
 [[gnu::always_inline]] inline typename Vectors<kCount>::Floats load_values(const T* from) {
   if constexpr (kCount == 1) {
@@ -30,8 +30,8 @@ template <int kCount, class T>
   }
 }
 
-// Between bytes and 32 bits in one instruction or by way of 16 bits: the compiler would take a
-// wider step channel by channel.
+// Converts between bytes and 32 bits in one instruction, or in two steps through 16 bits; for a
+// direct conversion the compiler would process one channel at a time.
 template <class Values, int kCount>
 [[gnu::always_inline]] inline Values load_winner(const uint8_t* from) {
   if constexpr (std::is_same_v<Values, LineInts>) {
@@ -68,7 +68,7 @@ struct Range {
   int64_t begin, end;
 };
 
-// The windows along one axis. kKernel = 0: known only at run time.
+// The windows along one axis. kKernel = 0: the geometry is known only at run time.
 template <int kKernel, int kStride, int kPad>
 class Axis {
  public:
@@ -81,11 +81,11 @@ class Axis {
   int64_t stride() const { return kKernel > 0 ? kStride : stride_; }
   int64_t pad() const { return kKernel > 0 ? kPad : pad_; }
 
-  // Input under tap 0 of output o; outside the image where padding is.
+  // The input under tap 0 of output o; it may be in the padding.
   int64_t first(int64_t o) const { return o * stride() - pad(); }
   // True when every input lies in exactly one window.
   bool tiles() const { return kernel() == stride() && pad() == 0 && out_ * stride() == in_; }
-  // Taps of output o that lie inside the image: at least one.
+  // The taps of output o that are inside the image: at least one.
   Range taps(int64_t o) const {
     if (pad() == 0) return {0, kernel()};
     return {first(o) < 0 ? -first(o) : 0, first(o) + kernel() > in_ ? in_ - first(o) : kernel()};
@@ -136,7 +136,7 @@ void forward_image(const AnyAxis rows,
   }
 }
 
-// Values move as bits. Requires: windows that do not overlap.
+// Copies values as bits. Requires: windows do not overlap.
 template <int kCount, class T, class AnyAxis>
 void scatter_image(const AnyAxis rows,
                    const AnyAxis columns,
@@ -171,14 +171,14 @@ void scatter_image(const AnyAxis rows,
   }
 }
 
-// One output whose window holds the input at hand, and the tap that the input is there.
+// An output whose window holds the current input, and the input's tap in that window.
 struct Source {
   int64_t pixel;
   int32_t tap;
 };
 constexpr int kMaxSources = 256;  // as many as taps
 
-// Each input gathers from the outputs that may hold it.
+// Each input gathers from the outputs whose windows hold it.
 template <int kCount, class T, class AnyAxis>
 void gather_image(const AnyAxis rows,
                   const AnyAxis columns,
@@ -214,7 +214,7 @@ void gather_image(const AnyAxis rows,
   }
 }
 
-// Calls body(lanes, rows, columns), with the windows of common networks known to the compiler.
+// Calls body(lanes, rows, columns), with the windows of common networks as compile-time constants.
 template <class Body>
 [[gnu::always_inline]] inline void specialize(const Shape& in,
                                               const Shape& out,

@@ -1,7 +1,8 @@
-// One thread a pack of 16 bytes of channels: forward of an output, backward of an input, which
-// gathers from the windows that hold it, so that nothing is added twice at once. Traffic: in, out
-// (or their gradients) and a byte of winner an output, once each; what overlapping windows read
-// again comes from the caches. Bound: DRAM; forward with f16, the comparisons come near it.
+// One thread per pack of 16 bytes of channels: of an output in the forward pass, and of an input in
+// the backward pass, which gathers from the windows that hold it, so that no atomics are needed.
+// Traffic: in, out (or their gradients) and a byte of winner per output, once each; repeated reads
+// by overlapping windows come from the caches. Bound: DRAM, in the forward pass with f16 closely
+// followed by comparisons.
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 #include "kernels/pool/max_pool2d.h"
@@ -20,12 +21,15 @@ struct PoolAxis {
         pad(border),
         by_stride(step) {}
 
-  // Input under tap 0 of output o; outside the image where padding is.
+  // The input under tap 0 of output o; it may be in the padding.
   __device__ int first(int o) const { return o * stride - pad; }
   // Outputs whose windows hold input i: [first_output(i), end_output(i)).
   __device__ int first_output(int i) const {
-    const int behind = i + pad - kernel;  // the last input of a window that ends too early
-    return behind < 0 ? 0 : static_cast<int>(by_stride.quotient(static_cast<unsigned>(behind))) + 1;
+    // Windows that begin at `too_early` or before it end before input i.
+    const int too_early = i + pad - kernel;
+    return too_early < 0
+               ? 0
+               : static_cast<int>(by_stride.quotient(static_cast<unsigned>(too_early))) + 1;
   }
   __device__ int end_output(int i) const {
     return min(static_cast<int>(by_stride.quotient(static_cast<unsigned>(i + pad))) + 1, out);

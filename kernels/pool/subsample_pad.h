@@ -1,5 +1,5 @@
-// The shortcut without weights of CIFAR's ResNets (option A): every stride-th pixel, and channels
-// of zeros on both sides; and its gradient.
+// The parameter-free shortcut of CIFAR's ResNets (option A), and its gradient: takes every
+// stride-th pixel and adds channels of zeros on both sides.
 //   out[n,k,y,x] = in[n, k - pad, stride*y, stride*x] where pad <= k < pad + C, else 0
 //   pad = (K - C) / 2
 // Source: He et al. 2015, section 4.2; torch.nn.functional.pad(in[:, :, ::stride, ::stride], ...).
@@ -12,7 +12,7 @@
 namespace lockstep::kernels {
 
 // (N,C,H,W) -> (N,channels,ceil(H/stride),ceil(W/stride)). Errors: ShapeError unless stride >= 1
-// and channels exceed C by an even number, 0 at least.
+// and channels - C is even and not negative.
 Shape subsample_pad_output_shape(const Shape& in, int64_t channels, int stride);
 
 // Shapes: in (N,C,H,W) f32, f16 or bf16; out as above, of in's type, overwritten.

@@ -4,7 +4,7 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// Values move as bytes, so that one loop serves all types.
+// Values are copied as bytes, so that one loop works for all types.
 struct PixelBytes {
   PixelBytes(const Tensor& wide_image, const Tensor& narrow_image)
       : wide(bytes_of(wide_image)), narrow(bytes_of(narrow_image)), pad((narrow - wide) / 2) {}
@@ -17,8 +17,8 @@ struct PixelBytes {
   }
 };
 
-// Calls body(wide pixel, narrow pixel) with the places of pixels that belong together, in images
-// [begin, end).
+// Calls body(wide pixel, narrow pixel) with the indices of corresponding pixels, for images [begin,
+// end).
 template <class Body>
 [[gnu::always_inline]] inline void for_pixels(
     const Shape& wide, const Shape& narrow, int stride, int64_t begin, int64_t end, Body&& body) {

@@ -1,6 +1,6 @@
-// One thread a pack of 16 bytes of the result: channels of one pixel, which are copied or 0.
-// Traffic a value of the narrow tensor: read or written once each way; the gradient also writes the
-// zeros between. Bound: DRAM.
+// One thread per pack of 16 bytes of the result: channels of one pixel, which are copied or 0.
+// Traffic: each value of the narrow tensor is read and written once; the gradient also writes the
+// zeros in between. Bound: DRAM.
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 #include "kernels/pool/subsample_pad.h"
@@ -15,7 +15,8 @@ struct SubsampleGeometry {
   int stride;
 
   __host__ __device__ int64_t pad() const { return (out_channels - channels) / 2; }
-  // Packs of `count` lie within a pixel, and within or outside of its padding.
+  // True if packs of `count` channels do not cross a pixel's end or the edge of its channel
+  // padding.
   bool packs(int count) const { return channels % count == 0 && pad() % count == 0; }
 };
 

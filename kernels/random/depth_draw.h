@@ -1,4 +1,4 @@
-// Which branches stochastic depth keeps. The one definition for all devices and x86-64 levels.
+// Which branches stochastic depth keeps. All devices and x86-64 levels share this definition.
 #pragma once
 
 #include "core/philox.h"
@@ -9,8 +9,8 @@ namespace lockstep::kernels {
 struct DepthDraw {
   uint64_t seed;
   uint32_t block;
-  uint32_t first_kept;  // draws below it leave their branch out
-  float scale;          // of a kept one; at p = 1 it is 0 and no draw matters
+  uint32_t first_kept;  // smaller draws leave the branch out
+  float scale;          // factor of a kept branch; 0 for p = 1
 
   [[gnu::always_inline]] constexpr explicit DepthDraw(const StochasticDepthParams& params)
       : seed(params.seed),

@@ -7,13 +7,13 @@
 namespace lockstep::kernels {
 namespace {
 
-// Checks a call, and declares it on the dry device: true when there is nothing to run.
+// Checks a call and declares its cost on the dry device. Returns true when there is nothing to run.
 bool checked(const OpCheck& check,
              const NamedTensor& from,
              const Tensor& images,
              const DropoutParams& params,
              const NamedTensor& to) {
-  constexpr int64_t kMaxDraws = int64_t{1} << 26;  // of a PhiloxStream
+  constexpr int64_t kMaxDraws = int64_t{1} << 26;  // PhiloxStream's limit
   constexpr int64_t kOperationsOfADraw = 20;       // a block's ten rounds of eight, for four
   const Tensor& in = from.tensor;
   check.floating(from.name, in);

@@ -6,7 +6,7 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// Of a line whose first element is in `block`.
+// The factors of a line whose first element is in `block`.
 [[gnu::always_inline]] inline Line factors_of(const DropoutMask& mask,
                                               int64_t image,
                                               int64_t block) {
@@ -26,7 +26,7 @@ void apply_mask(Stream& stream,
   if (in.numel() == 0) return;
   const DropoutMask mask(params);
   const int64_t features = in.shape().stride0();
-  const int64_t lines = (features + kLineLanes - 1) / kLineLanes;  // an image
+  const int64_t lines = (features + kLineLanes - 1) / kLineLanes;  // per image
   const int64_t all_lines = images.numel() * lines;
   const int64_t* image = images.data<int64_t>();
   const int64_t parts = in.numel() < kElementsPerFork ? 1 : stream.threads();

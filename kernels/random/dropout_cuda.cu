@@ -1,6 +1,6 @@
-// One thread a pack of 16 bytes: a Philox block for every four elements, or for each element where
-// an image's number of them is no multiple of four. Traffic an element: 2 values. Bound: DRAM in
-// f32; in f16 and bf16 arithmetic, about 30 instructions an element, is as slow.
+// One thread per pack of 16 bytes: one Philox block per four elements, or per element if an image's
+// size is not a multiple of four. Traffic per element: 2 values. Bound: DRAM in f32; in f16 and
+// bf16 arithmetic, about 30 instructions per element, is as slow.
 #include "kernels/random/dropout.h"
 #include "kernels/random/dropout_mask.h"
 #include "kernels/random/random.cuh"
@@ -14,12 +14,12 @@ template <class T>
 struct DropoutBody {
   static constexpr int kCount = 16 / sizeof(T);
   DropoutMask mask;
-  int64_t features;  // an image
+  int64_t features;  // elements per image
   const int64_t* images;
   const T* in;
   T* out;
 
-  // Of the block that element i is in.
+  // The draws of the block that element i is in.
   __device__ PhiloxBlock draws(int64_t i) const {
     const int64_t image = divide(i, features);
     return mask.draws(images[image], (i - image * features) / 4);

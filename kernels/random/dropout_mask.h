@@ -1,4 +1,4 @@
-// Which elements dropout keeps. The one definition for all devices and x86-64 levels.
+// Which elements dropout keeps. All devices and x86-64 levels share this definition.
 #pragma once
 
 #include "core/philox.h"
@@ -9,8 +9,8 @@ namespace lockstep::kernels {
 struct DropoutMask {
   uint64_t seed;
   uint32_t layer;
-  uint32_t first_kept;  // draws below it drop their element
-  float scale;          // of a kept one; at p = 1 it is 0 and no draw matters
+  uint32_t first_kept;  // smaller draws drop the element
+  float scale;          // factor of a kept element; 0 for p = 1
 
   [[gnu::always_inline]] constexpr explicit DropoutMask(const DropoutParams& params)
       : seed(params.seed),
@@ -18,7 +18,7 @@ struct DropoutMask {
         first_kept(params.p < 1 ? static_cast<uint32_t>(params.p * 0x1p32) : 0),
         scale(params.p < 1 ? static_cast<float>(1 / (1 - params.p)) : 0) {}
 
-  // For elements [4 * block, 4 * block + 4) of an image.
+  // The draws for elements [4 * block, 4 * block + 4) of an image.
   [[gnu::always_inline]] constexpr PhiloxBlock draws(int64_t image, int64_t block) const {
     return philox_block(seed,
                         RandomPurpose::kDropout,

@@ -10,7 +10,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// The neighbor of a finite value toward -infinity.
+// The next smaller float.
 float below(float value) {
   return std::nextafter(value, -std::numeric_limits<float>::infinity());
 }

@@ -1,8 +1,8 @@
 // Uniform random numbers.
 //   out[i] = low + (high - low) * u[i], u[i] = the upper 24 bits of a draw / 2^24
-// The draw depends on the params' seed, purpose and epoch and on i alone. Each step is rounded to
-// f32, the result to out's dtype; low and high are rounded to it first. What would round to high
-// becomes the value below it: low <= out[i] < high always.
+// The draw depends only on the params' seed, purpose and epoch, and on i. Each step is rounded to
+// f32, the result to out's dtype; low and high are rounded to it first. A value that would round to
+// high becomes the next value below it, so that low <= out[i] < high always holds.
 // Source: torch.Tensor.uniform_, with other numbers. Spec: tests/reference/fill_uniform.h
 #pragma once
 
@@ -15,7 +15,7 @@ namespace lockstep::kernels {
 struct FillUniformParams {
   uint64_t seed = 0;
   RandomPurpose purpose = RandomPurpose::kSynthetic;
-  uint32_t epoch = 0;  // or step: whatever tells one use of the purpose from the next
+  uint32_t epoch = 0;  // or step: different for each use of the purpose
   float low = 0;
   float high = 1;
 };
@@ -24,7 +24,7 @@ struct FillUniformParams {
 // high - low are finite in out's dtype.
 using FillUniform = void(Stream& stream, const FillUniformParams& params, Tensor& out);
 
-// From random words to floats of a range, for all devices and x86-64 levels.
+// Maps random words to floats of a range. All devices and x86-64 levels share this definition.
 struct UniformRange {
   float low = 0;
   float width = 1;
@@ -36,7 +36,8 @@ struct UniformRange {
   }
 };
 
-// [low, high), ends rounded to `dtype`: values of at() stay below high when they are rounded too.
+// The range [low, high), with ends rounded to `dtype`; values of at() stay below high even when
+// they are rounded.
 // Requires: f32, f16 or bf16.
 UniformRange uniform_range(Dtype dtype, float low, float high);
 

@@ -5,7 +5,7 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// Numbers of the blocks from `first` on.
+// Draws a line of numbers, from the blocks that begin with `first`.
 [[gnu::always_inline]] inline void draw_line(const FillUniformParams& params,
                                              const UniformRange& range,
                                              int64_t first,

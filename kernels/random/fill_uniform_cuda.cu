@@ -1,5 +1,5 @@
-// One thread a pack of 16 bytes: a Philox block for every four elements. Traffic an element: one
-// value. Bound: arithmetic, about 25 instructions an element.
+// One thread per pack of 16 bytes: a Philox block for every four elements. Traffic per element: one
+// value. Bound: arithmetic, about 25 instructions per element.
 #include "kernels/random/fill_uniform.h"
 #include "kernels/random/random.cuh"
 #include "kernels/support/cuda/elementwise.cuh"

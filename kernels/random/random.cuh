@@ -6,7 +6,8 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-// block.words[i] with the block in registers. Requires: 0 <= i < 4.
+// block.words[i], without indexing, which would move the block to local memory. Requires: 0 <= i <
+// 4.
 __device__ __forceinline__ uint32_t word_of(const PhiloxBlock& block, int i) {
   const uint32_t low = i == 0 ? block.words[0] : block.words[1];
   const uint32_t high = i == 2 ? block.words[2] : block.words[3];

@@ -10,7 +10,7 @@ namespace {
   return Line::make([=](int64_t) { return Line::Vector{} + value; });
 }
 
-// Calls body(first element, elements, factor of the branch) for each image, threads side by side.
+// Calls body(first element, elements, factor of the branch) for each image, in parallel.
 template <class Body>
 void for_branches(Stream& stream,
                   const Tensor& like,

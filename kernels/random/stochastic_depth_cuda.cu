@@ -1,5 +1,6 @@
-// One thread a pack of 16 bytes, with a draw of its own; one element where an image's number of
-// them is no multiple of a pack's. Traffic an element: forward 3 values, backward 4. Bound: DRAM.
+// One thread per pack of 16 bytes, which makes its own draw; per element if an image's size is not
+// a multiple of a pack's. Traffic per element: 3 values in the forward pass, 4 in the backward
+// pass. Bound: DRAM.
 #include "kernels/random/depth_draw.h"
 #include "kernels/random/stochastic_depth.h"
 #include "kernels/support/cuda/elementwise.cuh"
@@ -12,7 +13,7 @@ template <class T>
 struct DepthForward {
   static constexpr int kCount = 16 / sizeof(T);
   DepthDraw draw;
-  int64_t features;  // an image
+  int64_t features;  // elements per image
   const int64_t* images;
   const T* branch;
   const T* shortcut;
@@ -36,7 +37,7 @@ template <class T>
 struct DepthBackward {
   static constexpr int kCount = 16 / sizeof(T);
   DepthDraw draw;
-  int64_t features;  // an image
+  int64_t features;  // elements per image
   const int64_t* images;
   const T* out;
   T* grad;

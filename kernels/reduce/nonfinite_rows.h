@@ -1,4 +1,4 @@
-// How much of a tensor is infinite or NaN, row by row: where a divergence began.
+// Counts the infinite and NaN elements of each row, to find where a divergence began.
 //   counts[r] = elements of in[r] whose exponent is all ones
 // Spec: tests/reference/nonfinite_rows.h
 #pragma once

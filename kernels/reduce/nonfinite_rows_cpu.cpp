@@ -4,7 +4,8 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// Few enough for a count in the 16 bits of a half.
+// Few enough that a 16-bit counter cannot overflow, which keeps counters as wide as 16-bit
+// elements.
 constexpr int64_t kPiece = 32768;
 
 template <class T>

@@ -1,6 +1,6 @@
-// One block a row; more rows than blocks go round. A thread takes a pack of 16 bytes at a time
-// where rows are aligned. Traffic: each element is read once, 4 bytes a row are written. Bound:
-// DRAM; latency where rows are few.
+// One block per row; with more rows each block loops over several. A thread takes a pack of 16
+// bytes at a time if rows are aligned. Traffic: each element is read once, 4 bytes per row are
+// written. Bound: DRAM; latency if there are few rows.
 #include <algorithm>
 
 #include "core/cuda/launch.h"
@@ -14,7 +14,8 @@ namespace {
 constexpr int kRowThreads = 256;
 constexpr int64_t kMaxRowBlocks = 1024;  // 132 SMs hold 1,056 at a time
 
-// Bits: the unsigned integer of an element's size. An exponent of ones is an infinity or a NaN.
+// Bits: the unsigned integer of an element's size. If all exponent bits are 1 the value is an
+// infinity or a NaN.
 template <class Bits>
 __device__ int count_of_thread(const Bits* row, int64_t length, int64_t packed, Bits exponent) {
   constexpr int kPack = 16 / sizeof(Bits);

@@ -1,4 +1,4 @@
-// Sum of one vector of every rank into all of their copies: an all-reduce in memory that all reach.
+// An all-reduce in memory that all ranks can access: sums one vector of each rank into all copies.
 //   sums[k][i] = tree over w of leaves[w][i]
 // Each inner node is float(a) + float(b) rounded to the vectors' dtype. Tree: core/tree.h.
 // Spec: tests/reference/peer_sum.h
@@ -11,8 +11,9 @@
 
 namespace lockstep::kernels {
 
-// One pass: an element of all leaves is read before it is written anywhere.
-// Shapes: leaves W >= 1 tensors (N), f32, f16 or bf16, all alike; sums any number of such tensors.
+// Element i of all leaves is read before element i of any sum is written.
+// Shapes: leaves are W >= 1 tensors (N), all f32, all f16 or all bf16; sums are any number of such
+// tensors.
 // Requires: a sum is one of the leaves or overlaps no other tensor here. NaN and infinity follow
 // IEEE addition. Errors: ShapeError (on CUDA also for more than 128 leaves or sums), DtypeError,
 // DeviceError.

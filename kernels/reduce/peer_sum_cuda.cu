@@ -1,5 +1,5 @@
 // One thread sums a pack of 16 bytes of every leaf, by tree.cuh, and stores it to every sum.
-// Traffic an element: a value of each leaf and of each sum. Bound: DRAM, or the links to other
+// Traffic per element: a value of each leaf and of each sum. Bound: DRAM, or the links to other
 // devices.
 #include <fmt/core.h>
 

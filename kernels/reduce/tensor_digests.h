@@ -1,10 +1,11 @@
-// 64-bit digests of many tensors' bytes where they lie, to compare replicas without moving them.
+// 64-bit digests of many tensors' bytes, computed on their device, to compare replicas without
+// copying them.
 //   digest = sum over i of mix(word[i] + (i + 1) * 0x9e3779b97f4a7c15)  mod 2^64
-// word[0] is the number of bytes; the others are the bytes by eights, little-endian, the last one
-// filled up with zeros. mix is SplitMix64's output function, a bijection: a change of one word
-// changes the digest, other changes do but for one in 2^64. All is integer arithmetic and a sum, so
-// no order, thread or device changes a bit. It is neither XXH3, as core/digest.h has it, nor proof
-// against an adversary, and it does not look at shapes and dtypes.
+// word[0] is the number of bytes; the other words are groups of eight bytes, little-endian, the
+// last one padded with zeros. mix is SplitMix64's output function, a bijection: a change of one
+// word always changes the digest, other changes do except with probability 2^-64. A sum of integers
+// does not depend on the order, thread or device. This is not the XXH3 of core/digest.h and not
+// secure against an adversary, and it does not cover shapes and dtypes.
 // Source: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators" (mix).
 // Spec: tests/reference/tensor_digests.h
 #pragma once
@@ -20,7 +21,7 @@ namespace lockstep::kernels {
 // Errors: ShapeError, DtypeError, DeviceError.
 using TensorDigests = void(Stream& stream, std::span<const Tensor> tensors, Tensor& digests);
 
-// Returns what word `place` adds to the digest.
+// Returns the term that word number `place` adds to the digest.
 LS_HOST_DEVICE uint64_t digest_term(uint64_t word, uint64_t place) {
   uint64_t z = word + (place + 1) * 0x9e3779b97f4a7c15U;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;

@@ -1,6 +1,6 @@
-// Chunks: one block a chunk of 64 KiB, one thread every 256th 16 bytes of it; then one block a
-// tensor over its chunks' sums. Traffic: each byte is read once; 8 bytes a chunk are written and
-// read. Bound: DRAM.
+// First one block per chunk of 64 KiB, of which a thread takes every 256th pack of 16 bytes; then
+// one block per tensor sums its chunks. Traffic: each byte is read once; 8 bytes per chunk are
+// written and read. Bound: DRAM.
 #include "kernels/reduce/tensor_digests.h"
 #include "kernels/support/cuda/multi_tensor.cuh"
 #include "kernels/support/cuda/reduce.cuh"
@@ -9,7 +9,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kDigestThreads = kMultiTensorThreads;
-constexpr int kDigestChunk = 65536;  // in bytes, as all sizes here
+constexpr int kDigestChunk = 65536;  // in bytes, like all sizes here
 constexpr int kDigestWord = 8;
 constexpr int kDigestPack = 2 * kDigestWord;
 

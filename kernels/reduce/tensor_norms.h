@@ -1,10 +1,10 @@
 // L2 norms of many tensors, and of all of them together.
 //   norms[i] = sqrt(sum over tensor i of x * x);  norms[n] = sqrt(sum over all n tensors)
-// The order is the contract, so that neither threads nor devices change a bit: a tensor is cut into
-// chunks of kNormChunk elements; element e of a chunk is added to accumulator e mod
+// The order of the sums is fixed, so that results do not depend on threads or devices: a tensor is
+// cut into chunks of kNormChunk elements; element e of a chunk is added to accumulator e mod
 // kNormAccumulators, in order of e; the accumulators of a chunk, the chunks of a tensor, and the
-// tensors are each summed in core/tree.h's tree. Sums are in double, where a square is exact and
-// none overflows; roots are rounded to f32. Spec: tests/reference/tensor_norms.h
+// tensors are each summed in core/tree.h's tree. Sums are in double, where squares are exact and do
+// not overflow; roots are rounded to f32. Spec: tests/reference/tensor_norms.h
 #pragma once
 
 #include <span>

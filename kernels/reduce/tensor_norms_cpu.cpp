@@ -12,7 +12,7 @@ int64_t chunks_of(const Tensor& tensor) {
   return (tensor.numel() + kNormChunk - 1) / kNormChunk;
 }
 
-// At leaves[0]; 0 without leaves. The leaves are spent.
+// The sum in core/tree.h's order; 0 without leaves. Overwrites the leaves.
 double sum_tree_of(double* leaves, int64_t count) {
   for_each_tree_merge(count, [=](int64_t into, int64_t from) { leaves[into] += leaves[from]; });
   return count > 0 ? leaves[0] : 0;

@@ -1,6 +1,7 @@
-// Chunks: one block a chunk, one thread every 256th four elements; then one block a tensor over its
-// chunks' sums, then one block over the tensors. Traffic: each element is read once; 8 bytes a
-// chunk are written and read. Bound: DRAM, of f16 on a GPU with few f64 units the arithmetic.
+// First one block per chunk, of which a thread takes every 256th group of four elements; then one
+// block per tensor sums its chunks, and one block sums the tensors. Traffic: each element is read
+// once; 8 bytes per chunk are written and read. Bound: DRAM; arithmetic for f16 on a GPU with few
+// f64 units.
 #include "kernels/reduce/tensor_norms.h"
 #include "kernels/support/cuda/multi_tensor.cuh"
 #include "kernels/support/cuda/numeric.cuh"
@@ -21,7 +22,7 @@ struct NormEntry {
 };
 using NormTable = TensorTable<NormEntry>;
 
-// The thread's accumulators, summed in the tree.
+// Returns the sum of the thread's accumulators, in the tree's order.
 template <class T>
 __device__ double squares_of_thread(const void* from, const Chunk& chunk) {
   const T* values = static_cast<const T*>(from);
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kNormThreads)
   if (threadIdx.x == 0) entry.chunk_sums[chunk.begin / kNormChunk] = sum;
 }
 
-// core/tree.h's tree by one block; the leaves are spent.
+// Sums by core/tree.h's tree, in one block. Overwrites the leaves.
 __device__ double sum_in_place(double* leaves, int64_t count) {
   for (int64_t stride = 1; stride < count; stride *= 2) {
     for (int64_t into = 2 * stride * threadIdx.x; into + stride < count;

@@ -1,4 +1,4 @@
-// core/tree.h's tree over leaves that a thread reads one after the other, in registers.
+// core/tree.h's tree over leaves that a thread reads one after the other.
 #pragma once
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kTreeFan = 4;     // leaves read together: a complete subtree
-constexpr int kTreeLevels = 7;  // of subtrees
+constexpr int kTreeLevels = 7;  // levels of complete subtrees
 constexpr int64_t kMaxLeaves = kTreeFan * ((1 << kTreeLevels) - 1);
 
 // Errors: ShapeError for more leaves than sum_leaves takes.
@@ -44,10 +44,10 @@ __device__ __forceinline__ auto sum_subtree(int first, const Load& load) {
   }
 }
 
-// The tree over `leaves` leaves; load(k) gives leaf k, rounded to Node as each inner node is.
-// Complete subtrees are carried upwards as in a binary counter; what is left over at the end is
-// joined from the right. Subtrees wait in shared memory, each thread's in a column of its own: in
-// registers they would halve the warps that are resident.
+// The tree over `leaves` leaves; load(k) returns leaf k, rounded to Node like each inner node.
+// Complete subtrees are merged as in a binary counter; the rest is joined from the right at the
+// end. Pending subtrees are kept in shared memory, in a separate column for each thread: in
+// registers they would halve the number of resident warps.
 // Requires: 1 <= leaves <= kMaxLeaves, blocks of kElementwiseThreads.
 template <class Node, int n, class Load>
 __device__ __forceinline__ Pack<Node, n> sum_leaves(int leaves, const Load& load) {

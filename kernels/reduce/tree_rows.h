@@ -15,8 +15,8 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-// The tree over rows [first, first + kRows), known to the compiler; load(row) gives a leaf. Inner
-// nodes are rounded to T, the root where it is stored.
+// The tree over rows [first, first + kRows), unrolled at compile time; load(row) returns a leaf.
+// Inner nodes are rounded to T, the root when it is stored.
 template <class T, int kRows, class Load>
 [[gnu::always_inline]] inline Line sum_column(int first, const Load& load) {
   if constexpr (kRows == 1) {
@@ -30,8 +30,8 @@ template <class T, int kRows, class Load>
   }
 }
 
-// Columns [begin, end), a multiple of kLineLanes, of the rows into each of `sums`, which may be
-// rows.
+// Sums columns [begin, end) of the rows into each of `sums`, which may be rows. Requires: end -
+// begin is a multiple of kLineLanes.
 template <class T, int kRows>
 void sum_rows(const T* const* rows, std::span<T* const> sums, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i += kLineLanes) {
@@ -43,7 +43,7 @@ void sum_rows(const T* const* rows, std::span<T* const> sums, int64_t begin, int
 template <class T>
 using SumRows = void (*)(const T* const*, std::span<T* const>, int64_t, int64_t);
 
-inline constexpr int64_t kMaxRows = 16;  // a power of two: a subtree of its own in any larger tree
+inline constexpr int64_t kMaxRows = 16;  // a power of two: a complete subtree of any larger tree
 
 template <class T>
 SumRows<T> sum_rows_of(int64_t rows) {
@@ -53,7 +53,7 @@ SumRows<T> sum_rows_of(int64_t rows) {
   }(std::make_integer_sequence<int, kMaxRows>{});
 }
 
-// Any columns of 1 to kMaxRows rows into each of `sums`, which may be rows.
+// Sums any number of columns of 1 to kMaxRows rows into each of `sums`, which may be rows.
 template <class T>
 void sum_few_rows(std::span<const T* const> rows,
                   std::span<T* const> sums,
@@ -75,7 +75,7 @@ void sum_few_rows(std::span<const T* const> rows,
   for (T* to : sums) std::copy(first, first + (end - lines_end), to + lines_end);
 }
 
-inline constexpr int64_t kBlock = 256;  // columns at a time: nodes stay in the first cache level
+inline constexpr int64_t kBlock = 256;  // columns at a time, so that nodes stay in the L1 cache
 
 constexpr int64_t subtrees_of(int64_t rows) {
   return (rows + kMaxRows - 1) / kMaxRows;
@@ -86,8 +86,8 @@ constexpr int64_t block_scratch(int64_t rows) {
   return (subtrees_of(rows) + kMaxRows) * kBlock;
 }
 
-// At most kBlock columns of any number of rows: leaves are rounded, subtrees of kMaxRows rows
-// summed, then the tree over those.
+// Sums at most kBlock columns of any number of rows: rounds leaves, sums subtrees of kMaxRows rows,
+// then the tree over those.
 template <class Leaf, class Node>
 void sum_block(std::span<const Leaf* const> rows,
                std::span<Node* const> sums,
@@ -120,8 +120,8 @@ void sum_block(std::span<const Leaf* const> rows,
   for (Node* sum : sums) std::copy(scratch, scratch + (end - begin), sum + begin);
 }
 
-// sum_at(k)[i] = tree over r of row_at(r)[i], i < n; leaves are rounded to Node first. Both give
-// pointers; a sum may be a row of its type. Takes the stream's workspace.
+// sum_at(k)[i] = tree over r of row_at(r)[i], i < n; leaves are rounded to Node first. Both return
+// pointers; a sum may be a row of the same type. Uses the stream's workspace.
 template <class Leaf, class Node, class RowAt, class SumAt>
 void sum_tree(Stream& stream,
               int64_t n,

@@ -1,7 +1,7 @@
 // Sum of shard leaves in the fixed tree of core/tree.h.
 //   out[i] = tree over k of leaves[k,i]
 // Leaves are rounded to out's dtype, and so is each inner node, float(a) + float(b). The order is
-// the contract: no other may be used, on any backend. Spec: tests/reference/tree_sum.h
+// part of the contract: no backend may use another. Spec: tests/reference/tree_sum.h
 #pragma once
 
 #include "core/shards.h"
@@ -9,7 +9,7 @@
 
 namespace lockstep::kernels {
 
-// Shapes: leaves (P,N), P >= 1; out (N), which may be leaves' first row where the dtypes are alike;
+// Shapes: leaves (P,N), P >= 1; out (N), which may be leaves' first row if the dtypes are the same;
 // f32, f16 or bf16 each. NaN and infinity follow IEEE addition, overflow gives infinity.
 // Errors: ShapeError (on CUDA also for more than 508 leaves), DtypeError, DeviceError.
 using TreeSum = void(Stream& stream, const Tensor& leaves, Tensor& out);

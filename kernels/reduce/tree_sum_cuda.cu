@@ -1,5 +1,5 @@
-// One thread sums a pack of columns, 16 bytes of the result, by tree.cuh. Traffic a column: a value
-// of each leaf and one of the result. Bound: DRAM.
+// One thread sums a pack of columns, 16 bytes of the result, by tree.cuh. Traffic per column: a
+// value of each leaf and one of the result. Bound: DRAM.
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/reduce/tree.cuh"
 #include "kernels/reduce/tree_sum.h"

@@ -2,7 +2,8 @@
 //   Rows are cut into chunks of kChunkRows. In a chunk row r is added to partial sum r % kSumLanes,
 //   which start at +0; the partial sums are added up in core/tree.h's order. The sums of the chunks
 //   are rows again, until one is left; no rows give +0.
-// So a chunk is a block's work, and a vector's lanes or a block's threads sum side by side.
+// So a chunk can be one block's work, and a vector's lanes or a block's threads can sum in
+// parallel.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// How an op's header declares the op and the bodies that it may have, and how these share code.
+// Macros by which an op's header declares the op and its bodies, and by which these share code.
 #pragma once
 
 #include "core/stream.h"
 
 namespace lockstep::kernels {
-// Stands for an optional argument that is not given: undefined. Not inline, since each x86-64 level
-// would get code of its own for it.
+// An undefined tensor, for an optional argument that is not given. Not inline, because files for
+// different x86-64 levels would each emit code for it.
 extern const Tensor no_tensor;
 }  // namespace lockstep::kernels
 
@@ -21,7 +21,7 @@ extern const Tensor no_tensor;
   Signature name;                      \
   }
 
-// Declares op `name` and its bodies with one signature. A body that drifts from it does not
+// Declares op `name` and its bodies with one signature. A body with another signature does not
 // compile.
 #define LS_DECLARE_OP(Signature, name) \
   Signature name;                      \
@@ -40,8 +40,9 @@ extern const Tensor no_tensor;
   Signature name;                             \
   }
 
-// Marks a function that the CPU and the CUDA body of an op share: one expression, the same bits.
-// Always inlined on the host: what a *_cpu.cpp emits is compiled for its x86-64 level alone.
+// Marks a function that the CPU and the CUDA body of an op share, so that both give the same bits.
+// Always inlined on the host, since code that a *_cpu.cpp emits is compiled for its x86-64 level
+// only.
 #if defined(__CUDACC__)
 #define LS_HOST_DEVICE __host__ __device__ __forceinline__
 #else

@@ -1,4 +1,5 @@
-// For an op's own .cpp alone: its checks, and the way to its body on the stream's device.
+// Only for an op's own .cpp: what it needs for its checks, and to call its body on the stream's
+// device.
 #pragma once
 
 #include "kernels/support/declare_op.h"
@@ -10,13 +11,14 @@
 #endif
 
 // Calls the body of `name` on the device of `stream`: on a CPU the one for the chosen x86-64 level,
-// or oneDNN's. Argument list in parentheses. No stream is on CUDA in a build without it.
+// or oneDNN's. `args` is the argument list in parentheses. In a build without CUDA no stream is on
+// CUDA.
 #define LS_DISPATCH(name, args) LS_DISPATCH_CUDA(name, args) LS_DISPATCH_CPU(name, args)
 #define LS_DISPATCH_ONEDNN(name, args) LS_DISPATCH_CUDA(name, args) return onednn::name args;
 #define LS_DISPATCH_CUDA(name, args) \
   LS_DISPATCH_CUDA_IF(stream.device() == Device::kCuda, cuda, name, args)
-// Calls a library's body on CUDA, where the library takes the call; in a build without it
-// (kernels/<library>_absent.cpp) it takes none. Lists of operands and arguments in parentheses.
+// Calls a library's body on CUDA if the library takes the call; in a build without it
+// (kernels/<library>_absent.cpp) it takes none. `operands` and `args` are lists in parentheses.
 #define LS_DISPATCH_CUDNN(name, problem, operands, args)                                        \
   LS_DISPATCH_CUDA_IF(                                                                          \
       stream.device() == Device::kCuda && cudnn::takes(problem) && cudnn::are_aligned operands, \
@@ -25,7 +27,7 @@
       args)
 #define LS_DISPATCH_CUBLASLT(name, args) \
   LS_DISPATCH_CUDA_IF(                   \
-      stream.device() == Device::kCuda && cublaslt::is_there(), cublaslt, name, args)
+      stream.device() == Device::kCuda && cublaslt::is_available(), cublaslt, name, args)
 
 #if defined(LOCKSTEP_CUDA)
 #define LS_DISPATCH_CUDA_IF(condition, space, name, args) \

@@ -1,5 +1,5 @@
-// An exponential of the same bits on all devices: Floats is float, or a vector of them, and Words
-// as many uint32_t.
+// An exponential with the same bits on all devices. Floats is float or a vector of floats, Words is
+// uint32_t or a vector of as many.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@ namespace lockstep::kernels {
 // denormals, and for NaN.
 template <class Floats, class Words>
 LS_HOST_DEVICE Floats exp_of_minus(Floats y) {
-  constexpr float kRounder = 0x1.8p23F;  // a sum with it has the nearest integer in its lowest bits
+  constexpr float kRounder = 0x1.8p23F;   // adding it leaves the nearest integer in the lowest bits
   constexpr float kLn2High = 0x1.63p-1F;  // few digits: products with it are exact
   constexpr float kLn2Low = -0x1.bd0106p-13F;
   const Floats shifted = kRounder - y * 0x1.715476p0F;  // 1 / ln(2)

@@ -40,7 +40,7 @@ std::string_view short_name(IsaLevel level) {
   return name_of(level).substr(kPrefix);
 }
 
-// Ascending.
+// In ascending order.
 std::vector<IsaLevel> levels_to_choose_from(IsaLevel processor) {
   std::vector<IsaLevel> levels;
   for (const IsaLevel level : kLevels) {

@@ -1,4 +1,5 @@
-// Argument checks that every op makes before it dispatches, and what it declares to the ledger.
+// Argument checks that every op makes before it dispatches, and the costs that it declares to the
+// ledger.
 #pragma once
 
 #include <initializer_list>
@@ -15,7 +16,7 @@ struct NamedTensor {
   const Tensor& tensor;
 };
 
-// The bytes of tensors together, for the ledger.
+// The total bytes of tensors, for the ledger.
 template <class... Tensors>
 int64_t bytes_of(const Tensors&... tensors) {
   return static_cast<int64_t>((tensors.nbytes() + ...));
@@ -49,7 +50,7 @@ class OpCheck {
   // Records the call's cost in the ledger of a dry stream. Returns true when the stream is dry:
   // nothing to run.
   bool dry(int64_t flops, int64_t bytes, const PlanKey& plan = {}) const;
-  // For an op that does several at once.
+  // As dry(), for a fused op.
   bool dry_fused(int64_t flops, int64_t bytes, int64_t unfused_bytes) const;
 
  private:

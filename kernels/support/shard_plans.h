@@ -1,4 +1,4 @@
-// Plans of ops that make one library call a shard.
+// Plans of ops that make one library call per shard.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 
 namespace lockstep::kernels {
 
-// Plans are made one at a time in the process: ranks that are threads share the library's caches,
-// whose own locks ThreadSanitizer cannot see.
+// Serializes the making of plans in the process: ranks that are threads share the library's caches,
+// whose locks ThreadSanitizer cannot see.
 inline std::mutex plan_mutex;
 
 // The plans of one op call: one for each distinct number of images among its shards.
 template <class P>
 class ShardPlans {
  public:
-  // Finds or makes (make(images) gives std::unique_ptr<P>) the plan of every non-empty shard.
+  // Finds or makes the plan of every non-empty shard; make(images) returns a std::unique_ptr<P>.
   // key.values[0] is replaced by the number of images.
   template <class Make>
   ShardPlans(Stream& stream, const Shards& shards, PlanKey key, Make&& make) {

@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Conv2dParams;
 
-// Tells whether a training step's convolution is one pass with the batch norm after it and, if
+// Tells whether a training step's convolution is fused with the batch norm after it and, if
 // norms_in, with the one before it. Under autocast a cast separates them.
 bool is_chosen(const Var& x, const Tensor& kernel, const Conv2dParams& params, bool norms_in) {
   const Batch& batch = x.batch();
@@ -66,7 +66,7 @@ Var record_conv2d(const Tensor& out,
 }  // namespace
 
 Var conv2d(const Var& input, const Var& weight, const Var& bias, const Conv2dParams& params) {
-  const Var x = for_products(input);
+  const Var x = cast_for_products(input);
   const Tensor& kernel = weight.as(x.dtype());
   Tensor out = empty_result(x, kernel, params);
   const Tensor offset = bias.defined() ? bias.value() : Tensor();
@@ -107,26 +107,28 @@ NormInput norm_conv2d(const NormInput& input,
   const Var& x = input.value;
   Stream& stream = x.stream();
   const Tensor& kernel = weight.as(x.dtype());
-  // A listener gets every value and gradient. The convolution computes the same bits.
+  // A listener must see every value and gradient, so the normalized value is computed, too. The
+  // fused convolution gives the same bits.
   const bool watched = x.batch().is_watched();
   const Var normalized = watched ? batch_norm(input, norm) : Var();
-  Normalization done(x, norm);
-  const Tensor affine = done.affine(stream, input.sums, watched ? nullptr : &norm.running);
+  Normalization normalization(x, norm);
+  const Tensor affine = normalization.affine(stream, input.sums, watched ? nullptr : &norm.running);
   Tensor out = empty_result(x, kernel, params);
   Tensor sums = empty_sums(x, kernel);
-  kernels::conv2d_fused_forward(stream,
-                                x.shards(),
-                                {.in = done.in(), .weight = kernel, .params = params, .out = out},
-                                affine,
-                                sums);
+  kernels::conv2d_fused_forward(
+      stream,
+      x.shards(),
+      {.in = normalization.in(), .weight = kernel, .params = params, .out = out},
+      affine,
+      sums);
 
   const auto data = [=](Stream& s, const Tensor& grad_out, Tensor& grad) {
-    kernels::conv2d_backward_data(s, done.shards(), grad_out, kernel, params, grad);
+    kernels::conv2d_backward_data(s, normalization.shards(), grad_out, kernel, params, grad);
   };
   const auto leaves = [=](Stream& s, const Tensor& grad_out, Tensor& grad) {
     kernels::conv2d_fused_backward_weight(s,
-                                          done.shards(),
-                                          {.in = done.in(),
+                                          normalization.shards(),
+                                          {.in = normalization.in(),
                                            .grad_out = grad_out,
                                            .weight_shape = kernel.shape(),
                                            .params = params,
@@ -141,17 +143,17 @@ NormInput norm_conv2d(const NormInput& input,
     return {record("conv2d", out, {normalized, weight}, backward), sums};
   }
   const auto backward = [=](Stream& s, Tensor& grad_out, Grads& grads) {
-    Tensor grad = Tensor::empty(done.in().shape(), done.in().dtype(), s.device());
+    Tensor grad = Tensor::empty(normalization.in().shape(), normalization.in().dtype(), s.device());
     data(s, grad_out, grad);
     if (grads.wants(4)) leaves(s, grad_out, grads.overwrite(4));
     grad_out = Tensor();
-    done.backward(s, {}, {}, grad, grads);
+    normalization.backward(s, {}, {}, grad, grads);
   };
   return {record("norm_conv2d", out, {x, norm.weight, norm.bias, {}, weight}, backward), sums};
 }
 
 Var depthwise_conv2d(const Var& input, const Var& weight, const kernels::Conv2dParams& params) {
-  const Var x = for_products(input);
+  const Var x = cast_for_products(input);
   Stream& stream = x.stream();
   const Tensor& kernel = weight.as(x.dtype());
   const Shape shape = kernels::depthwise_conv2d_output_shape(x.shape(), kernel.shape(), params);

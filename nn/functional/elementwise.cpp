@@ -36,8 +36,8 @@ Var add(const Var& a, const Var& b) {
   });
 }
 
-Var scale(const Var& x_of_any_type, float factor) {
-  const Var x = cast(x_of_any_type, Dtype::kF32);
+Var scale(const Var& input, float factor) {
+  const Var x = cast(input, Dtype::kF32);
   Tensor out = Tensor::empty(x.shape(), Dtype::kF32, x.stream().device());
   kernels::copy(x.stream(), x.value(), out);
   kernels::scale(x.stream(), factor, out);
@@ -77,8 +77,8 @@ Var concat_channels(const Var& a, const Var& b) {
                 });
 }
 
-Var channel_gate(const Var& x, const Var& gate_of_any_type, kernels::GateForm form) {
-  const Var gate = cast(gate_of_any_type, x.dtype());
+Var channel_gate(const Var& x, const Var& gate_input, kernels::GateForm form) {
+  const Var gate = cast(gate_input, x.dtype());
   Tensor out = Tensor::empty(x.shape(), x.dtype(), x.stream().device());
   kernels::channel_gate_forward(x.stream(), x.shards(), x.value(), gate.value(), form, out);
 

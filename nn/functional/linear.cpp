@@ -6,7 +6,7 @@
 namespace lockstep::nn {
 namespace {
 
-// Rows stay, the rest becomes one axis; the order is the order in memory.
+// Keeps axis 0 and joins all others into one, in the order of memory.
 Tensor as_rows(const Tensor& tensor) {
   return tensor.view({tensor.shape()[0], tensor.shape().stride0()});
 }
@@ -14,7 +14,7 @@ Tensor as_rows(const Tensor& tensor) {
 }  // namespace
 
 Var linear(const Var& input, const Var& weight, const Var& bias) {
-  const Var x = for_products(input);
+  const Var x = cast_for_products(input);
   Stream& stream = x.stream();
   const Tensor in = as_rows(x.value());
   const Tensor matrix = as_rows(weight.as(x.dtype()));

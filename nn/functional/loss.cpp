@@ -7,7 +7,8 @@
 namespace lockstep::nn {
 namespace {
 
-// forward(figures, leaves) computes them; backward(stream, gradient of the leaves, grad_logits).
+// Records a loss. forward(result, leaves) computes the losses, the target ranks and the loss per
+// shard; backward(stream, gradient of the leaves, grad_logits) the gradient.
 template <class Forward, class Backward>
 CrossEntropy record_loss(const char* op, const Var& logits, Forward forward, Backward backward) {
   const Device device = logits.stream().device();

@@ -16,7 +16,8 @@ int64_t pixels_of(const Shape& shape) {
   return shape.rank() == 4 ? shape[2] * shape[3] : 1;
 }
 
-// One row for each group that has a shard here: merge(the group's rows of `gathered`, row).
+// Returns one row for each group that has a shard on this rank, as merge(the group's rows of
+// `gathered`, row) computes it.
 template <class Merge>
 Tensor merge_groups(const Shards& shards, const Tensor& gathered, Merge&& merge) {
   const int64_t first_row = shards.peers == nullptr ? shards.first : 0;
@@ -36,7 +37,8 @@ Tensor sum_groups(Stream& stream, const Shards& shards, const Tensor& gathered) 
   });
 }
 
-// Where all of a group's shards are here; a group over several ranks is the caller's to check.
+// Checks groups whose shards are all on this rank. For groups that span ranks the caller must
+// check.
 void check_values_per_channel(const Shards& shards, int64_t pixels) {
   if (pixels > 1 || shards.peers != nullptr) return;
   std::vector<int64_t> images(static_cast<size_t>(shards.local_groups()), 0);
@@ -62,12 +64,12 @@ void check_groups_are_here(const Shards& shards) {
       "set Shards::peers to the ranks' communicator");
 }
 
-// Whether this batch moves the running statistics, which follow group 0.
+// Tells whether this batch updates the running statistics, which follow group 0.
 bool moves_running(const Shards& shards) {
   return shards.first_group() == 0 && shards.micro_step == 0;
 }
 
-// The statistics of the groups that have a shard here.
+// The statistics of the groups that have a shard on this rank.
 Tensor group_stats(Stream& stream,
                    const Shards& shards,
                    const Tensor& in,
@@ -185,7 +187,8 @@ void Normalization::backward(Stream& stream,
   if (grads.wants(3)) grads.give(3, grad_out);
   if (!grads.wants(0)) return;
   const std::vector<Tensor> all = gather_shards(stream, shards_, {grad_weight, grad_bias});
-  if (!grads.wants(3)) grads.give(0, grad_out);  // written over it: less memory to fetch
+  if (!grads.wants(3))
+    grads.give(0, grad_out);  // the gradient overwrites grad_out, to save memory traffic
   Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
   kernels::batch_norm_backward(
       stream,
@@ -203,28 +206,29 @@ void Normalization::backward(Stream& stream,
 }
 
 Var batch_norm(const NormInput& input, BatchNormState& norm) {
-  const Var x = for_norms(input.value);
-  Normalization done(x, norm);
-  Tensor out = done.train(x.stream(), input.sums, {}, norm.running);
+  const Var x = cast_for_norms(input.value);
+  Normalization normalization(x, norm);
+  Tensor out = normalization.train(x.stream(), input.sums, {}, norm.running);
   return record(
       "batch_norm",
       std::move(out),
       {x, norm.weight, norm.bias, {}},
-      [done](Stream& s, Tensor& grad_out, Grads& grads) {
-        done.backward(s, {}, {}, grad_out, grads);
+      [normalization](Stream& s, Tensor& grad_out, Grads& grads) {
+        normalization.backward(s, {}, {}, grad_out, grads);
       },
-      [done](Stream& s) { return done.forward(s, {}); });
+      [normalization](Stream& s) { return normalization.forward(s, {}); });
 }
 
 Forked batch_norm(const NormInput& input, BatchNormState& norm, const Var& residual) {
-  const Var x = for_norms(input.value);
-  Normalization done(x, norm);
-  const Tensor out = done.train(x.stream(), input.sums, residual.value(), norm.running);
+  const Var x = cast_for_norms(input.value);
+  Normalization normalization(x, norm);
+  const Tensor out = normalization.train(x.stream(), input.sums, residual.value(), norm.running);
   const Tensor gate = norm.params.activation == Activation::kRelu ? out : Tensor();
-  // A listener gets whole gradients. A dry stream has none.
+  // A listener must see the sum of both gradients. On a dry stream there are no gradients to see.
   const Batch& batch = x.batch();
   const bool watched = batch.is_watched() && x.stream().device() != Device::kDry;
-  const bool adds = gate.defined() && done.groups_are_shards() && x.requires_grad() && !watched;
+  const bool adds =
+      gate.defined() && normalization.groups_are_shards() && x.requires_grad() && !watched;
   Var branch;
   if (batch.recording && adds) {
     branch = Var(out, x.shared_batch());
@@ -236,14 +240,14 @@ Forked batch_norm(const NormInput& input, BatchNormState& norm, const Var& resid
       addend = branch.grad();
       branch.set_grad({});
     }
-    done.backward(s, gate, addend, grad_out, grads);
+    normalization.backward(s, gate, addend, grad_out, grads);
   };
   const Var value = record("batch_norm", out, {x, norm.weight, norm.bias, residual}, backward);
   return {.value = value, .branch = branch.defined() ? branch : value};
 }
 
 Var batch_norm_inference(const Var& input, const BatchNormState& norm, const Var& residual) {
-  const Var x = for_norms(input);
+  const Var x = cast_for_norms(input);
   const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
   const auto make = [=, in = x.value(), batch = x.shared_batch()](Stream& stream) {
     Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());

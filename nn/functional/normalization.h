@@ -7,28 +7,30 @@ namespace lockstep::nn {
 
 class Normalization {
  public:
-  // Errors: as batch_norm(). x has the type that norms take.
+  // Errors: as batch_norm(). Requires: x has been cast to the type that norms take.
   Normalization(const Var& x, const BatchNormState& norm);
 
   const Shards& shards() const { return shards_; }
   const Tensor& in() const { return in_; }
   bool groups_are_shards() const { return shards_.per_group() == 1; }
 
-  // Takes the statistics, moves the running ones and normalizes. sums: NormInput's. residual may be
-  // undefined.
+  // Computes the statistics, updates the running statistics and normalizes. sums: NormInput::sums.
+  // residual may be undefined.
   Tensor train(Stream& stream,
                const Tensor& sums,
                const Tensor& residual,
                kernels::BatchNormRunning& running);
-  // Replaces train() for a convolution that normalizes, where groups are shards. Returns scales and
-  // shifts (2, local shards, C) of in()'s type. running: null where it has moved already.
+  // Replaces train() for a convolution that normalizes its input. Returns scales and shifts (2,
+  // local shards, C) of in()'s type. running: null when it was updated already. Requires:
+  // groups_are_shards().
   Tensor affine(Stream& stream, const Tensor& sums, kernels::BatchNormRunning* running);
-  // Normalizes once more, to the same bits.
+  // Normalizes again, with the same bits.
   Tensor forward(Stream& stream, const Tensor& residual) const;
 
-  // Inputs 0 to 3: in, weight, bias, residual. `gate` is the result where a residual went into
-  // ReLU: grad_out is then gated in place, as it is where GELU follows. addend: undefined, or what
-  // still belongs to grad_out, where `gate` is defined and groups are shards.
+  // Inputs 0 to 3 of `grads`: in, weight, bias, residual. `gate`: the result, if a residual was
+  // added before ReLU; grad_out is then multiplied by ReLU's derivative in place, as it is by
+  // GELU's. addend: undefined, or the gradient of Forked::branch, to be added to grad_out; it may
+  // be defined only if `gate` is and groups are shards.
   void backward(Stream& stream,
                 const Tensor& gate,
                 const Tensor& addend,

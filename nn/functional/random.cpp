@@ -6,8 +6,8 @@
 namespace lockstep::nn {
 namespace {
 
-// The dry device draws nothing, so that a dry run need not number its images.
-Tensor numbers_of(const char* op, const Batch& batch, int64_t images) {
+// The dry device draws nothing, so a dry run need not number its images.
+Tensor image_numbers(const char* op, const Batch& batch, int64_t images) {
   const bool dry = batch.stream->device() == Device::kDry;
   if (dry) return Tensor::empty({images}, Dtype::kI64, Device::kDry);
   LS_CHECK(batch.draws.images.defined(), "[{}] the images of the batch have no numbers", op);
@@ -18,7 +18,7 @@ Tensor numbers_of(const char* op, const Batch& batch, int64_t images) {
 
 Var dropout(const Var& x, double p, uint32_t layer) {
   const Draws& draws = x.batch().draws;
-  const Tensor images = numbers_of("dropout", x.batch(), x.shape()[0]);
+  const Tensor images = image_numbers("dropout", x.batch(), x.shape()[0]);
   const kernels::DropoutParams params{.p = p, .seed = draws.seed, .layer = layer};
   Tensor out = Tensor::empty(x.shape(), x.dtype(), x.stream().device());
   kernels::dropout_forward(x.stream(), x.value(), images, params, out);
@@ -30,7 +30,7 @@ Var dropout(const Var& x, double p, uint32_t layer) {
 
 Var stochastic_depth(const Var& branch, const Var& shortcut, double p, uint32_t block) {
   const Batch& batch = branch.batch();
-  const Tensor images = numbers_of("stochastic_depth", batch, branch.shape()[0]);
+  const Tensor images = image_numbers("stochastic_depth", batch, branch.shape()[0]);
   const kernels::StochasticDepthParams params{.p = p, .seed = batch.draws.seed, .block = block};
   Tensor out = Tensor::empty(branch.shape(), branch.dtype(), branch.stream().device());
   kernels::stochastic_depth_forward(

@@ -1,23 +1,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/round_up.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/optim/gradient_factors.h"
 #include "kernels/optim/sgd.h"
 #include "kernels/reduce/tensor_norms.h"
 #include "nn/optimizer.h"
 
-// Steps of Adam, SGD and LARC make it up: what Adam adds to a tensor of zeros is the update.
+// A step is composed of Adam, SGD and LARC kernels: the update is what an Adam step adds to a
+// tensor of zeros.
 
 namespace lockstep::nn {
 namespace {
 
-// Tensors of zeros, one a slot, in one piece of memory.
+// Returns a tensor of zeros for each slot, all in one piece of memory.
 std::vector<Tensor> zeros_like(Stream& stream, std::span<const kernels::AdamSlot> slots) {
   constexpr int64_t kAlignment = 64;  // elements
-  const auto aligned = [](const Tensor& tensor) {
-    return (tensor.numel() + kAlignment - 1) / kAlignment * kAlignment;
-  };
+  const auto aligned = [](const Tensor& tensor) { return round_up(tensor.numel(), kAlignment); };
   int64_t all = 0;
   for (const kernels::AdamSlot& slot : slots) all += aligned(slot.param);
   Tensor memory = Tensor::empty({all}, Dtype::kF32, stream.device());
@@ -83,7 +83,7 @@ void Lamb::step_group(Stream& stream,
     tensors.insert(tensors.end(), updates.begin(), updates.end());
     Tensor norms = Tensor::empty({2 * count + 1}, Dtype::kF32, stream.device());
     kernels::tensor_norms(stream, tensors, norms);
-    // LARC's factor without eps and decay. It is 0 where the update is.
+    // LARC's factor without eps and weight decay; it is 0 where the update is 0.
     ratios = Tensor::empty({count}, Dtype::kF32, stream.device());
     kernels::larc_factors(
         stream, norms, zeros_.slice(0, count), {.trust = 1, .eps = 0, .clip = false}, ratios);

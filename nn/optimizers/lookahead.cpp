@@ -30,7 +30,7 @@ void Lookahead::step(Stream& stream) {
   has_stepped_ = true;
   if (!control().state.defined()) return step_on_host(stream);
   fast().step(stream);
-  // The kernel decides whether, by the steps that the device counts.
+  // The kernel decides whether to synchronize, by the number of steps that the device has counted.
   synchronize(stream,
               {.alpha = params_.alpha,
                .k = params_.k,

@@ -10,7 +10,7 @@
 #include "kernels/reduce/tensor_norms.h"
 #include "nn/optimizer.h"
 
-// All arithmetic but the products is that of kernels/optim/sgd.h, of which each of these is a step.
+// All arithmetic but the matrix products is done by SGD steps (kernels/optim/sgd.h).
 
 namespace lockstep::nn {
 namespace {
@@ -19,7 +19,7 @@ bool is_matrix(const ParameterGroup& group, const NamedParameter& parameter) {
   return group.may_orthogonalize && parameter.file_shape.rank() >= 2;
 }
 
-// The groups with those of their parameters alone that are matrices, or that are none.
+// The groups, reduced to parameters that are matrices, or to those that are not.
 std::vector<ParameterGroup> groups_of(const std::vector<ParameterGroup>& groups, bool matrices) {
   std::vector<ParameterGroup> kept;
   for (ParameterGroup group : groups) {
@@ -47,7 +47,7 @@ Tensor converted(Stream& stream, const Tensor& x, Dtype dtype) {
 
 struct Matrix {
   Tensor value;   // f32
-  Tensor factor;  // as products take it; in f32 the same tensor
+  Tensor factor;  // in the type of products; the same tensor as `value` if that is f32
 };
 
 // x = p x + q y.
@@ -58,7 +58,8 @@ void combine(Stream& stream, double p, Matrix& x, double q, const Tensor& y) {
       stream, {&slot, 1}, {.lr = -q, .weight_decay = static_cast<float>((p - 1) / q)});
 }
 
-// On the CPU threads share a product's rows. How they are cut must not depend on their number.
+// On the CPU, threads share the rows of a product. The cut must not depend on the number of
+// threads.
 Shards rows_of(Stream& stream, int64_t rows) {
   constexpr int64_t kParts = 4;
   if (stream.device() == Device::kCuda) return Shards::single(rows);
@@ -97,7 +98,7 @@ void orthogonalize(Stream& stream, Tensor& value, double scale, Dtype products) 
     const Shards rows_of_a = rows_of(stream, std::min(rows, value.shape()[1]));
     Tensor squared = Tensor::empty(a.value.shape(), products, stream.device());
     kernels::linear_forward(stream, rows_of_a, a.factor, a.factor, {}, squared);
-    combine(stream, kB, a, kC, squared);  // symmetric, so its transpose is as good
+    combine(stream, kB, a, kC, squared);  // symmetric, so it may be used as its transpose
     if (is_wide) {
       kernels::linear_backward_data(stream, rows_of_a, a.factor, x.factor, product);
     } else {
@@ -168,7 +169,7 @@ void Muon::step_matrix(Stream& stream, size_t matrix, const ParameterGroup& grou
                      .nesterov = params_.nesterov,
                      .control = {.state = control.state, .grad_factor = control.grad_factor}});
 
-  // LARC's factor of a parameter of length 1, which is 1 / (|direction| + eps).
+  // LARC's factor for a parameter of norm 1 is 1 / (|direction| + eps).
   const Tensor lengths[] = {one_, direction};
   Tensor norms = Tensor::empty({3}, Dtype::kF32, stream.device());
   kernels::tensor_norms(stream, lengths, norms);

@@ -149,7 +149,7 @@ class ArenaSource : public MemorySource {
   }
   void free(void* block) override { system_memory().free(block); }
   size_t arena_bytes() const override { return size_t{8} << 20; }
-  std::string exhausted() const override { return "out of memory"; }
+  std::string out_of_memory_text() const override { return "out of memory"; }
 
   int calls = 0;
 };

@@ -55,14 +55,14 @@ CudaFacts read_gpus() {
 }
 
 LibraryFacts read_cudnn() {
-  return read_library(kernels::cudnn::is_there(), [] { return kernels::cudnn::version(); });
+  return read_library(kernels::cudnn::is_available(), [] { return kernels::cudnn::version(); });
 }
 
 CudaFacts read_cuda() {
   CudaFacts facts = read_gpus();
   facts.cudnn = read_cudnn();
   facts.cublaslt = {.problem = "this build has no cuBLASLt"};
-  if (kernels::cublaslt::is_there()) {
+  if (kernels::cublaslt::is_available()) {
     facts.cublaslt = read_library(true, [] { return kernels::cublaslt::version(); });
   }
   facts.nccl = read_library(false, [] { return comm::nccl::version(); });

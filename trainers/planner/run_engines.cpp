@@ -52,8 +52,8 @@ void check_writable(const std::string& plan_file) {
 
 LibraryVersions cuda_libraries() {
   LibraryVersions versions;
-  if (cudnn::is_there()) versions["cudnn"] = cudnn::version();
-  if (cublaslt::is_there()) versions["cublaslt"] = cublaslt::version();
+  if (cudnn::is_available()) versions["cudnn"] = cudnn::version();
+  if (cublaslt::is_available()) versions["cublaslt"] = cublaslt::version();
   return versions;
 }
 
@@ -91,7 +91,7 @@ SettledEngines requested_engines(const EngineInputs& inputs,
 }  // namespace
 
 LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& ranks) {
-  if (asks_for_engines(request) && (request.device != Device::kCuda || !cudnn::is_there())) {
+  if (asks_for_engines(request) && (request.device != Device::kCuda || !cudnn::is_available())) {
     throw UsageError(fmt::format("--{} has no engines to choose from",
                                  request.autotune ? "autotune" : "plan-file"),
                      "they are cuDNN's, and this program has none: convolutions are kernels of "
@@ -129,7 +129,7 @@ SettledEngines settle_run_engines(const EngineInputs& inputs,
                                   Communicator& ranks,
                                   Console& console) {
   const RunRequest& request = inputs.request;
-  if (request.device != Device::kCuda || !cudnn::is_there()) return {};
+  if (request.device != Device::kCuda || !cudnn::is_available()) return {};
   const auto calls = run_convolutions(request, inputs.batch, inputs.network, inputs.test);
   SettledEngines settled;
   if (asks_for_engines(request)) {

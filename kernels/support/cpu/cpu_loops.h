@@ -1,6 +1,6 @@
-// Code that the CPU bodies share: dtype dispatch, the cut of a flat range over workers, the test
-// for infinities and NaNs. Included by <op>_cpu.cpp files alone: everything here is compiled once
-// for each x86-64 level, so it lives in that level's namespace.
+// Code that the CPU bodies share: dtype dispatch, loops divided among workers, and the test for
+// infinities and NaNs. Included by <op>_cpu.cpp files alone: everything here is compiled once for
+// each x86-64 level, so it lives in that level's namespace.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ template <class Body>
 // Below this a fork costs more than it saves.
 inline constexpr int64_t kElementsPerFork = 16384;
 
-// Calls body(begin, end) over [0, n) cut into one range a worker; only for loops whose elements do
-// not depend on each other. Ranges start at multiples of 16 elements.
+// Calls body(begin, end) over [0, n), cut into one range per worker. Only for loops whose elements
+// do not depend on each other. Ranges start at multiples of 16 elements.
 template <class Body>
 [[gnu::always_inline]] inline void for_ranges(Stream& stream, int64_t n, Body&& body) {
   if (n < kElementsPerFork || stream.threads() == 1) {
@@ -44,9 +44,9 @@ template <class Body>
   });
 }
 
-// Calls body(begin, end), or body(begin, end, worker), over ranges of the batch's images: a shard a
-// task, so that a worker meets the images that it meets in library calls; an image range a worker
-// where there are fewer shards than workers. Only for loops whose images do not depend on each
+// Calls body(begin, end), or body(begin, end, worker), over ranges of the batch's images: one task
+// per shard, so that a worker gets the same images as in library calls, or one range of images per
+// worker if there are fewer shards than workers. Only for loops whose images do not depend on each
 // other.
 template <class Body>
 [[gnu::always_inline]] inline void for_images(Stream& stream, const Shards& shards, Body&& body) {
@@ -68,8 +68,8 @@ template <class Body>
   });
 }
 
-// Infinities and NaNs by their bits: 1 for an exponent of ones, in the integer that keeps a loop's
-// lanes as wide as its elements.
+// Returns 1 for infinities and NaNs, whose exponent bits are all ones, else 0. The result is as
+// wide as the element, so that loops vectorize well.
 [[gnu::always_inline]] inline uint32_t bits_not_finite(float value) {
   return (std::bit_cast<uint32_t>(value) & 0x7f800000U) == 0x7f800000U ? 1 : 0;
 }

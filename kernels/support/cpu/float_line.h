@@ -1,4 +1,5 @@
-// Elements of a float type in registers, as floats; converted as core/dtype.h does it.
+// Vectors of elements of any float type, held as floats in registers, with core/dtype.h's
+// conversions.
 // Included by *_cpu.cpp files alone: see cpu_loops.h.
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-// A cache line of f32, so that no line is visited twice where rows collide in the cache.
+// A cache line of f32, so that no line is loaded twice if rows collide in the cache.
 inline constexpr int64_t kLineLanes = 16;
 using Line = FloatTile<kLineLanes>;
 
@@ -32,7 +33,8 @@ using LineInts [[gnu::vector_size(Line::kVectorLanes * 4)]] = int32_t;
   std::memcpy(to, &halves, sizeof(halves));
 }
 
-// Narrowed: words below 2^16. GCC 12 makes several instructions of a __builtin_convertvector here.
+// narrowed() requires words below 2^16. The intrinsics are needed because GCC 12 compiles
+// __builtin_convertvector to several instructions here.
 #if LS_ISA == 4
 [[gnu::always_inline]] inline LineWords widened(LineHalves halves) {
   return LineWords(_mm512_maskz_cvtepu16_epi32(0xffff, __m256i(halves)));
@@ -135,7 +137,7 @@ using LineInts [[gnu::vector_size(Line::kVectorLanes * 4)]] = int32_t;
 }
 #endif
 
-// The upper half is the value rounded to bf16, the lower half is left.
+// The upper half of each word is the value rounded to bf16; the lower half is arbitrary.
 [[gnu::always_inline]] inline LineWords rounded_to_bf16(Line::Vector vector) {
   const auto words = LineWords(vector);
   return vector != vector ? words | 0x400000 : words + 0x7fff + ((words >> 16) & 1);

@@ -1,4 +1,5 @@
-// A fixed number of floats in vector registers, whatever their width at this x86-64 level.
+// A fixed number of floats in vector registers, independent of the registers' width at this x86-64
+// level.
 // Included by *_cpu.cpp files alone: see cpu_loops.h.
 #pragma once
 
@@ -10,7 +11,7 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-// Values side by side, in the compiler's vectors: one register holds kVectorLanes floats.
+// The compiler's vector types. One register holds kVectorLanes floats.
 inline constexpr int kVectorLanes = LS_ISA == 4 ? 16 : LS_ISA == 3 ? 8 : 4;
 template <int kCount>
 struct Vectors {
@@ -40,7 +41,8 @@ struct FloatTile {
 
   Vector parts[kVectors];
 
-  // {part(0), part(1), ...}: no loop, or the compiler would keep the tile in memory.
+  // Returns {part(0), part(1), ...}. It is not a loop, with which the compiler would keep the tile
+  // in memory.
   template <class Part>
   [[gnu::always_inline]] static FloatTile make(Part&& part) {
     return [&]<int64_t... i> [[gnu::always_inline]] (std::integer_sequence<int64_t, i...>) {
@@ -76,7 +78,7 @@ struct FloatTile {
     return make([&](int64_t i) {
       Vector kept = value.parts[i];
 #if LS_ISA == 4
-      // Else GCC loads it with the gate as a mask, which takes two to three times as long.
+      // Keeps GCC from loading it with the gate as a mask, which takes two to three times as long.
       asm("" : "+v"(kept));  // NOLINT(hicpp-no-assembler): no instruction
 #endif
       return gate.parts[i] <= 0 ? Vector{} : kept;

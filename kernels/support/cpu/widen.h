@@ -1,4 +1,5 @@
-// Runs of f16 or bf16 values as floats and back, for one worker: for libraries that compute in f32.
+// Converts arrays of f16 or bf16 values to floats and back, on the calling thread, for libraries
+// that compute in f32.
 #pragma once
 
 #include "kernels/support/declare_op.h"

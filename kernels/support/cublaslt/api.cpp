@@ -9,7 +9,7 @@ namespace lockstep::kernels::cublaslt {
 namespace {
 
 constexpr int kCudaMajor = CUDART_VERSION / 1000;
-constexpr size_t kOldest = 120400;  // of the oldest CUDA that builds this program
+constexpr size_t kOldest = 120400;  // version in the oldest CUDA that can build this program
 
 constexpr const char* kWithout = "build with -DLOCKSTEP_CUBLASLT=OFF";
 

@@ -9,9 +9,9 @@
 
 namespace lockstep::kernels::cublaslt {
 
-std::string soname();  // "libcublasLt.so.13": of the CUDA that this program is built for
+std::string soname();  // "libcublasLt.so.13", for the CUDA that this program is built for
 
-// Thread safety: all may be called.
+// Thread safety: all functions may be called from any thread.
 class Api {
  public:
   // Errors: EnvironmentError, in three lines, for a cuBLASLt that is missing, is older than 12.4,
@@ -55,7 +55,7 @@ class Api {
   decltype(&cublasLtMatmul) const matmul = find<decltype(cublasLtMatmul)>("cublasLtMatmul");
 };
 
-// The process's own, opened at the first call. Errors: as Api.
+// The process's Api, made at the first call. Errors: as Api().
 const Api& api();
 
 }  // namespace lockstep::kernels::cublaslt

@@ -1,7 +1,7 @@
 // Sums of the columns of each shard's rows, in the order of kernels/support/column_sum.h.
-// A block of (kTile or fewer columns) x (16 lanes of rows) sums a chunk; a launch for each level of
-// chunks: one up to 256 rows, two up to 65,536, three up to 16.8 million. Traffic: an element is
-// read once, 1/256 of it is written and read again as floats. Bound: DRAM.
+// A block of up to kTile columns and 16 lanes of rows sums a chunk, in one launch per level of
+// chunks: one up to 256 rows, two up to 65,536, three up to 16.8 million. Traffic: each element is
+// read once, and 1/256 of their number is written and read again as floats. Bound: DRAM.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-// Shard k's rows are [row[k], row[k + 1]); its chunks, one at least, [chunk[k], chunk[k + 1]).
+// Shard k has rows [row[k], row[k + 1]) and chunks [chunk[k], chunk[k + 1]), at least one.
 struct ChunkTable {
   int count = 0;
   int64_t row[kMaxShards + 1] = {};
@@ -44,7 +44,7 @@ inline void cut_rows(ChunkTable& table) {
   }
 }
 
-// Images of `pixels` rows each.
+// The table for images of `pixels` rows each.
 inline ChunkTable chunk_table(const Shards& shards, int64_t pixels) {
   const ShardTable images = shard_table(shards);
   ChunkTable table;
@@ -53,7 +53,7 @@ inline ChunkTable chunk_table(const Shards& shards, int64_t pixels) {
   cut_rows(table);
   return table;
 }
-// The chunks of `table` as rows.
+// The table whose rows are the chunks of `table`.
 inline ChunkTable next_level(const ChunkTable& table) {
   ChunkTable next;
   next.count = table.count;
@@ -65,7 +65,7 @@ inline ChunkTable next_level(const ChunkTable& table) {
 constexpr int kColumnSumThreads = 256;
 constexpr int kTile = 64;  // columns, at most
 
-// Row c of sums = the sums of chunk c. A thread takes `width` neighboring columns.
+// Row c of sums is the sum of chunk c. A thread takes `width` adjacent columns.
 template <class T, int width>
 __global__ void __launch_bounds__(kColumnSumThreads) column_sum_kernel(
     const T* rows, int64_t columns, const __grid_constant__ ChunkTable table, float* sums) {
@@ -115,7 +115,7 @@ void launch_column_sum(Stream& stream,
                        const ChunkTable& table,
                        float* sums) {
   constexpr int kMaxThreads = std::min(kColumnSumThreads / kSumLanes, kTile / width);
-  int threads = 2;  // a warp with the 16 lanes
+  int threads = 2;  // a warp, with the 16 lanes
   while (threads < kMaxThreads && threads * width < columns) threads *= 2;
   lockstep::cuda::launch(stream,
                          op,
@@ -147,10 +147,10 @@ void sum_chunks(Stream& stream,
 template <class T>
 struct ImageRows {
   const T* rows;
-  int64_t pixels, columns;  // rows of an image
+  int64_t pixels, columns;  // pixels: rows per image
 };
 
-// sums[k,c] = sum over shard k's rows of rows[r,c]. Takes the stream's workspace. Errors: as
+// sums[k,c] = sum over shard k's rows of rows[r,c]. Uses the stream's workspace. Errors: as
 // shard_table().
 template <class T>
 void sum_columns(

@@ -9,7 +9,7 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-// Division of element numbers: a / b. 32 bits suffice nearly always, and are several times cheaper.
+// a / b for element indices. 32-bit division nearly always suffices, and is several times cheaper.
 // Requires: 0 <= a, 1 <= b.
 __device__ __forceinline__ int64_t divide(int64_t a, int64_t b) {
   if (((a | b) >> 32) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
@@ -17,11 +17,11 @@ __device__ __forceinline__ int64_t divide(int64_t a, int64_t b) {
 }
 
 constexpr int kElementwiseThreads = 256;
-constexpr int64_t kElementwiseBlocks = 4096;  // more go round: 132 SMs hold 1,056 at a time
+constexpr int64_t kElementwiseBlocks = 4096;  // at most; an H100's 132 SMs hold 1,056 at a time
 
-// A body has `static constexpr int kCount`, elements a thread takes at once, and
-// template <int n> __device__ void run(int64_t first) const, for elements [first, first + n):
-// n is kCount, or 1 for what is left over and for all of them where `packed` is 0.
+// A body has `static constexpr int kCount`, the elements that a thread takes at once, and template
+// <int n> __device__ void run(int64_t first) const, for elements [first, first + n). n is kCount
+// for the first `packed` elements, and 1 for the others.
 template <class Body>
 __global__ void __launch_bounds__(kElementwiseThreads)
     elementwise_kernel(const Body body, int64_t count, int64_t packed) {
@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   for (int64_t i = packed + thread; i < count; i += threads) body.template run<1>(i);
 }
 
-// Runs `body` over `count` elements. `pointers`: all that it reads or writes by packs. Without
-// `packs` it is given single elements alone.
+// Runs `body` over `count` elements. `pointers`: everything that it accesses by packs. Without
+// `packs` it gets only single elements.
 template <class Body>
 void launch_elementwise(Stream& stream,
                         const char* op,

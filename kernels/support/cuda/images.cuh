@@ -1,4 +1,4 @@
-// Kernels with a thread for each pack of channels of each pixel of channels-last images.
+// Kernels with one thread per pack of channels of each pixel of channels-last images.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-// Division by a number known at the launch: two instructions where `/` takes twenty.
+// Division by a number that is known at launch: two instructions instead of the twenty of `/`.
 // Requires: dividends and divisor in [0, 2^31), divisor not 0.
 class Divider {
  public:
   explicit Divider(int64_t divisor) : divisor_(static_cast<unsigned>(divisor)) {
     if (divisor == 1) return;
     while (int64_t{1} << shift_ < divisor) ++shift_;
-    --shift_;  // of the upper half of the product with ceil(2^(32 + shift) / divisor)
+    --shift_;  // shifts the upper half of the product with ceil(2^(32 + shift) / divisor)
     multiplier_ = static_cast<unsigned>(((uint64_t{1} << 32 << shift_) + divisor_ - 1) / divisor_);
   }
 
@@ -36,7 +36,7 @@ class Divider {
   int shift_ = 0;
 };
 
-// An extent or a count as kernels hold it. Errors: ShapeError when it is 2^31 or more.
+// Converts an extent or a count to a kernel's int. Errors: ShapeError when it is 2^31 or more.
 inline int to_int(const char* op, int64_t value) {
   if (value > std::numeric_limits<int>::max()) {
     throw ShapeError(fmt::format("[{}] image: got {} elements, expected below 2^31", op, value));
@@ -56,12 +56,12 @@ void with_channel_pack(int64_t channels, std::initializer_list<const void*> poin
 }
 
 constexpr int kImageThreads = 256;
-constexpr int kImageBlocks = 4;       // of an SM at least: 32 warps
-constexpr int64_t kImageRows = 4096;  // of the grid; more images go round
+constexpr int kImageBlocks = 4;       // at least, per SM: 32 warps
+constexpr int64_t kImageRows = 4096;  // of the grid, at most; each loops over images
 
 struct ImagePlaces {
-  Divider packs, width;  // of a pixel; pixels of a row
-  unsigned count;        // packs of an image
+  Divider packs, width;  // packs per pixel; pixels per row
+  unsigned count;        // packs per image
   int64_t images;
 };
 

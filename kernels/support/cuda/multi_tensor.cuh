@@ -1,5 +1,5 @@
-// One launch over many tensors: a table of them is the kernel's argument, each block takes a chunk
-// of one tensor. More tensors than fit into a table take more launches.
+// One launch for many tensors: a table of them is the kernel's argument, and each block takes a
+// chunk of one tensor. If a table cannot hold all tensors there are several launches.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kMultiTensorThreads = 256;
-constexpr size_t kTableBytes = 3840;  // of the 4 KB that every kernel may have as arguments
+constexpr size_t kTableBytes = 3840;  // of the 4 KB of arguments that a kernel may have
 
-// Elements [begin, end) of one tensor; those before packed_end by 16-byte accesses.
+// Elements [begin, end) of one tensor; those before packed_end are accessed 16 bytes at a time.
 struct Chunk {
-  int tensor;  // its place in the table
+  int tensor;  // index in the table
   int64_t begin, packed_end, end;
 };
 
-// Entry: what the kernel needs of one tensor.
+// Entry: the data of one tensor that the kernel needs.
 template <class Entry>
 struct TensorTable {
   static constexpr int kCapacity =
@@ -42,7 +42,7 @@ struct TensorTable {
     return low;
   }
 
-  // Chunks of `size` elements, a multiple of `pack`; packs of `pack` elements.
+  // The chunk of a block. Chunks have `size` elements, a multiple of `pack`, the elements per pack.
   __device__ Chunk chunk_of(int block, int size, int pack) const {
     const int tensor = tensor_of(block);
     const int64_t begin = int64_t{block - first_block[tensor]} * size;
@@ -57,12 +57,12 @@ struct TensorTable {
   unsigned blocks() const { return static_cast<unsigned>(first_block[count]); }
 };
 
-// One at least: a tensor without elements has an empty chunk.
+// At least one, since a tensor without elements has an empty chunk.
 inline int64_t tensor_chunks(int64_t size, int64_t chunk) {
   return std::max(int64_t{1}, (size + chunk - 1) / chunk);
 }
 
-// A table's entry for one tensor. `packed`: its memory may be accessed by 16 bytes.
+// A table's row for one tensor. `packed`: its memory may be accessed 16 bytes at a time.
 template <class Entry>
 struct TableRow {
   Entry entry;

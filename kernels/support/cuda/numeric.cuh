@@ -50,7 +50,7 @@ struct HostType<__nv_bfloat16> {
   using type = BFloat16;
 };
 
-// Elements as device code knows them; null for a tensor that is not defined.
+// The elements, with device code's type; null for an undefined tensor.
 // Errors: DtypeError unless T is the element type.
 template <class T>
 const T* elements(const Tensor& tensor) {

@@ -1,4 +1,4 @@
-// Consecutive elements moved by as few instructions as can be: 16 bytes each.
+// Consecutive elements that are moved 16 bytes at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Pack {
   const __device__ __forceinline__ T& operator[](int i) const { return values[i]; }
 };
 
-// The word that moves `kBytes`, a power of two; 16 for more.
+// The integer type that moves `kBytes`, a power of two up to 16.
 template <size_t kBytes>
 struct Word;
 template <>
@@ -44,7 +44,7 @@ struct Word<16> {
 template <class T, int kCount>
 using WordOf = typename Word<(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16)>::type;
 
-// A pack on its way, in as few registers as can be.
+// A pack as words, which takes the fewest registers while a load is in flight.
 template <class T, int kCount>
 struct RawPack {
   using W = WordOf<T, kCount>;
@@ -82,14 +82,14 @@ __device__ __forceinline__ void store_pack(T* to, const Pack<T, kCount>& pack) {
   for (int i = 0; i < Raw::kWords; ++i) reinterpret_cast<typename Raw::W*>(to)[i] = raw.words[i];
 }
 
-// True when every pointer (null counts) may be used with 16-byte words.
+// True when every pointer is aligned to 16 bytes; null counts as aligned.
 inline bool aligned(std::initializer_list<const void*> pointers) {
   uintptr_t bits = 0;
   for (const void* pointer : pointers) bits |= reinterpret_cast<uintptr_t>(pointer);
   return bits % 16 == 0;
 }
 
-// store_pack() where the compiler would take its words apart: in a loop over pointers.
+// store_pack() for a loop over pointers, where the compiler would split its words.
 // Requires: `to` in device memory.
 template <int kCount, class T>
 __device__ __forceinline__ void store_pack_whole(T* to, const Pack<T, kCount>& pack) {

@@ -8,9 +8,10 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kMaxWarps = 32;  // of a block
+constexpr int kMaxWarps = 32;  // per block
 
-// T from the lane whose number differs in `mask`. Requires: T of whole 4-byte words.
+// Returns the value of the lane whose number differs in the bits of `mask`. Requires: T's size is a
+// multiple of 4 bytes.
 template <class T>
 __device__ __forceinline__ T shuffle_xor(const T& value, int mask) {
   constexpr int kWords = sizeof(T) / 4;
@@ -23,8 +24,8 @@ __device__ __forceinline__ T shuffle_xor(const T& value, int mask) {
   return other;
 }
 
-// merge() over the lanes of a warp; all of them call and have the result. Requires: merge(a, b) has
-// the bits of merge(b, a).
+// Reduces over the lanes of a warp, all of which must call it and get the result. Requires:
+// merge(a, b) and merge(b, a) give the same bits.
 template <class T, class Merge>
 __device__ __forceinline__ T warp_reduce(T value, Merge merge) {
 #pragma unroll
@@ -32,8 +33,8 @@ __device__ __forceinline__ T warp_reduce(T value, Merge merge) {
   return value;
 }
 
-// Reduces over a block of whole warps. `scratch`: shared memory for kMaxWarps values, free again at
-// the block's next barrier.
+// Reduces over a block of whole warps. `scratch`: shared memory for kMaxWarps values, which may be
+// reused after the block's next barrier.
 template <class T, class Merge>
 __device__ __forceinline__ T block_reduce(T value, T* scratch, Merge merge) {
   value = warp_reduce(value, merge);
@@ -47,8 +48,8 @@ __device__ __forceinline__ T block_reduce(T value, T* scratch, Merge merge) {
 }
 
 // The sum over a block's threads in core/tree.h's tree; every thread has it. kThreads, the block's
-// size: a power of two from 32 on. `scratch`: shared memory for kThreads / 32 values, free again at
-// the next barrier.
+// size: a power of two from 32 on. `scratch`: shared memory for kThreads / 32 values, which may be
+// reused after the next barrier.
 template <int kThreads, class T>
 __device__ __forceinline__ T block_tree_sum(T value, T* scratch) {
   constexpr int kWarps = kThreads / 32;

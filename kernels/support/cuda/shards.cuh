@@ -27,7 +27,7 @@ inline ShardTable shard_table(const Shards& shards) {
   return table;
 }
 
-// The shard that holds `row`, which one does.
+// The shard that holds `row`. Requires: one of them does.
 __device__ inline int shard_of(const ShardTable& table, int64_t row) {
   int first = 0;
   int last = table.count - 1;

@@ -12,7 +12,8 @@ namespace lockstep::kernels::cudnn {
 
 inline constexpr const char* kSoname = "libcudnn.so.9";
 
-// Functions of the graph API, cuDNN 9's C interface. Thread safety: all may be called.
+// Functions of the graph API, cuDNN 9's C interface. Thread safety: all functions may be called
+// from any thread.
 class Api {
  public:
   // Errors: EnvironmentError, in three lines, for a cuDNN that is missing, lacks a function, or
@@ -20,8 +21,8 @@ class Api {
   explicit Api(const std::string& soname = kSoname);
 
   std::string version() const;  // "9.19.0"
-  // Errors: EnvironmentError where this cuDNN is older than `oldest`, 91100 for 9.11.0, which
-  // `what`, a plural, needs.
+  // Errors: EnvironmentError when this cuDNN is older than `oldest` (91100 for 9.11.0), which
+  // `what`, a plural noun, needs.
   void require(size_t oldest, std::string_view what) const;
 
  private:
@@ -54,7 +55,7 @@ class Api {
       find<decltype(cudnnBackendExecute)>("cudnnBackendExecute");
 };
 
-// The process's own, opened at the first call. Errors: as Api.
+// The process's Api, made at the first call. Errors: as Api().
 const Api& api();
 
 }  // namespace lockstep::kernels::cudnn

@@ -13,7 +13,7 @@
 
 namespace lockstep::kernels::cudnn {
 
-// A call that cuDNN refused, with its own words.
+// A failed cuDNN call, with cuDNN's message.
 class CudnnError : public EnvironmentError {
  public:
   CudnnError(std::string_view call, cudnnStatus_t status);
@@ -77,13 +77,13 @@ class Descriptor {
                    std::ssize(values),
                    static_cast<const void*>(values.data()));
   }
-  // Addresses on the device; a descriptor's own handle is a void* too.
+  // Sets device addresses. It has its own name because a descriptor's handle is a void*, too.
   Descriptor& set_addresses(cudnnBackendAttributeName_t name, std::span<void* const> values) {
     return set_raw(
         name, CUDNN_TYPE_VOID_PTR, std::ssize(values), static_cast<const void*>(values.data()));
   }
   Descriptor& finalize();
-  // False where cuDNN has nothing that does what the attributes ask for.
+  // Returns false when cuDNN does not support this combination of attributes.
   bool try_finalize();
 
   template <class T>
@@ -100,7 +100,7 @@ class Descriptor {
     found.resize(static_cast<size_t>(got));
     return found;
   }
-  // Reads an attribute of descriptors of `type`, `most` at most.
+  // Reads an attribute that is a list of at most `most` descriptors of `type`.
   std::vector<Descriptor> descriptors(cudnnBackendAttributeName_t name,
                                       cudnnBackendDescriptorType_t type,
                                       int64_t most) const;

@@ -1,6 +1,6 @@
-// The names for descriptions of a GPU, which headers of cuDNN 9.0 lack. The numbers are part of
-// cuDNN 9's binary interface, so a program built with such headers makes plans without a card
-// where it finds a newer library.
+// Names of descriptors and attributes for device properties, which the headers of cuDNN 9.0 lack.
+// The numbers are part of cuDNN 9's binary interface, so a program built with old headers can make
+// plans without a GPU if it finds a newer library.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace lockstep::kernels::cudnn {
 
-inline constexpr size_t kHasDeviceProperties = 91100;  // the first cuDNN that plans with them
+inline constexpr size_t kHasDeviceProperties = 91100;  // the first cuDNN that supports them
 
 inline constexpr auto kDeviceProperties = static_cast<cudnnBackendDescriptorType_t>(38);
 inline constexpr auto kDevicePropertiesHandle = static_cast<cudnnBackendAttributeName_t>(2701);

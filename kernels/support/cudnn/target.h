@@ -1,4 +1,4 @@
-// The GPU that plans are made for: the one that is here, or one that a text describes.
+// The GPU that plans are made for: this process's, or one that a text describes.
 #pragma once
 
 #include <memory>
@@ -15,20 +15,21 @@ class Target {
  public:
   // The process's device. Errors: CudnnError; as api().
   static Target present();
-  // `properties`: as properties_of_present() gives it on such a card. Its plans can be made and
-  // looked at, not executed. Errors: CudnnError for another text; EnvironmentError where cuDNN is
-  // older than 9.11; as api().
+  // `properties`: what properties_of_present() returns on such a GPU. Plans for it can be made and
+  // inspected, but not executed. Errors: CudnnError for another text; EnvironmentError where cuDNN
+  // is older than 9.11; as api().
   static Target described_by(const std::string& properties);
 
-  cudnnHandle_t handle() const { return handle_.get(); }  // null for a described one
+  cudnnHandle_t handle() const { return handle_.get(); }  // null for a described GPU
   const Descriptor* properties() const { return properties_ ? &*properties_ : nullptr; }
 
  private:
   std::shared_ptr<std::remove_pointer_t<cudnnHandle_t>> handle_;
-  std::optional<Descriptor> properties_;  // of a described one
+  std::optional<Descriptor> properties_;  // of a described GPU
 };
 
-// The process's device, for calls that `stream` is to run next. Errors: as Target::present().
+// The process's device, with its handle set to `stream` for the next calls. Errors: as
+// Target::present().
 const Target& target_of(Stream& stream);
 
 // JSON, for Target::described_by. Errors: CudnnError; EnvironmentError where cuDNN is older than

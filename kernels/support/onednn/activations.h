@@ -1,5 +1,5 @@
-// Activations between NHWC, as tensors hold them, and what a primitive works on: perhaps another
-// layout, or f32 in the place of 16 bits.
+// Converts activations between a tensor's NHWC layout and what a primitive works on, which may be
+// another layout, or f32 instead of a 16-bit type.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,13 @@
 
 namespace lockstep::kernels::onednn {
 
-// Where both are one, the primitive gets the tensor's own memory; else a staged copy.
+// If both are the same, the primitive gets the tensor's own memory, otherwise a staged copy.
 class ActivationLayout {
  public:
-  // Tensors of `stored` whose layout `plain` describes, in the type that the primitive computes in.
+  // For tensors of type `stored`. `plain` describes the tensor's layout in the type that the
+  // primitive computes in, `preferred` the primitive's layout.
   ActivationLayout(Dtype stored, const MemoryDesc& plain, const MemoryDesc& preferred);
-  ActivationLayout(Dtype stored, const MemoryDesc& plain);  // which is preferred too
+  ActivationLayout(Dtype stored, const MemoryDesc& plain);  // `plain` is preferred, too
 
   size_t staged_bytes() const {
     return widened_bytes_ + (to_preferred_ ? preferred_.get_size() : 0);
@@ -24,7 +25,7 @@ class ActivationLayout {
   // The primitive's argument. `staged`: staged_bytes() of scratch memory, 64-byte aligned.
   dnnl::memory input(const std::byte* tensor, std::byte* staged) const;
   dnnl::memory output(std::byte* tensor, std::byte* staged) const;
-  // After the primitive has written output(): brings it to `tensor`.
+  // Call it after the primitive has written output(): converts the result to `tensor`.
   void finish(std::byte* staged, std::byte* tensor) const;
 
  private:
@@ -42,7 +43,7 @@ struct ActivationPlan : Plan {
                  const dnnl::primitive_desc_base& desc)
       : in(std::move(of_in)), out(std::move(of_out)), primitive(desc) {}
 
-  // A worker's scratch memory: what the primitive asks for, then staged activations.
+  // A worker's scratch memory: the primitive's scratchpad, then staged activations.
   size_t scratch_bytes() const {
     return aligned(primitive.scratchpad_bytes()) + aligned(in.staged_bytes()) +
            aligned(out.staged_bytes());

@@ -17,7 +17,8 @@ namespace lockstep::kernels::onednn {
 namespace {
 
 #if defined(__x86_64__)
-// Whether the user limits oneDNN to less than AVX2. Asking oneDNN itself would fix its limit.
+// Tells whether the user limits oneDNN to less than AVX2. oneDNN cannot be asked, since that would
+// fix its limit.
 bool is_limited_below_avx2() {
   for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
     const char* const limit = std::getenv(name);
@@ -30,7 +31,7 @@ bool is_limited_below_avx2() {
 
 dnnl::engine make_engine() {
 #if defined(__x86_64__)
-  switch (isa_level()) {  // before oneDNN looks at the processor
+  switch (isa_level()) {  // before oneDNN detects the processor
     case IsaLevel::kV2:
       dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
       break;
@@ -49,18 +50,18 @@ const dnnl::engine& cpu_engine() {
   return engine;
 }
 
-// One for each thread, since a stream is not made to be shared.
+// One per thread, because a stream must not be shared.
 dnnl::stream& thread_stream() {
   thread_local dnnl::stream stream(cpu_engine());
   return stream;
 }
 
-// oneDNN crashes where its generator of code gets no memory.
-constexpr size_t kCodeRoom = size_t{16} << 20;
+// Address space for generated code; oneDNN crashes if its code generator gets no memory.
+constexpr size_t kCodeBytes = size_t{16} << 20;
 
-// While this lives, the calling thread makes and runs primitives for one thread: one for more would
-// fork an OpenMP team in every worker, or leave part of its work undone where no team can be had.
-// The setting may be that of a program's own thread, so it is given back.
+// While this lives, primitives that the calling thread makes and runs are single-threaded.
+// Otherwise each worker would fork an OpenMP team, or part of the work would be left undone if no
+// team can be made. The destructor restores the setting, since the thread may be the program's own.
 class OneOpenMpThread {
  public:
   OneOpenMpThread() { omp_set_num_threads(1); }
@@ -75,7 +76,7 @@ class OneOpenMpThread {
 template <class Make>
 auto for_one_thread(const char* what, Make&& make) {
   const OneOpenMpThread one_thread;
-  require_address_space(kCodeRoom, "oneDNN's code for an op");
+  require_address_space(kCodeBytes, "oneDNN's code for an op");
   try {
     return make(cpu_engine());
   } catch (const dnnl::error& error) {
@@ -95,7 +96,8 @@ dnnl::primitive_attr own_scratchpad() {
   return attributes;
 }
 
-// Makes the primitive descriptor of kind P from the arguments that both versions have in common.
+// Makes the primitive descriptor of kind P from the arguments that oneDNN's versions 2 and 3 have
+// in common.
 template <class P, class... Args>
 typename P::primitive_desc describe(const char* what, const Args&... args) {
   return for_one_thread(what, [&](const dnnl::engine& engine) {
@@ -107,7 +109,7 @@ typename P::primitive_desc describe(const char* what, const Args&... args) {
   });
 }
 
-// The same for a gradient, which wants to know its forward primitive.
+// The same for a gradient, which needs its forward primitive's descriptor.
 template <class P, class Forward, class... Args>
 typename P::primitive_desc describe_gradient(const char* what,
                                              const Forward& forward,

@@ -1,5 +1,6 @@
-// The part of oneDNN that ops use, alike for its versions 2 and 3: primitives that run on the
-// calling thread alone and sum in f32. Included by <op>_onednn.cpp and onednn_*.cpp files only.
+// The part of oneDNN that ops use, with the same interface for versions 2 and 3: primitives that
+// run only on the calling thread and sum in f32. Included by <op>_onednn.cpp and onednn_*.cpp files
+// only.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +24,11 @@ inline size_t aligned(size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// oneDNN's processor level within LOCKSTEP_ISA's.
+// oneDNN's instruction set, limited by LOCKSTEP_ISA.
 dnnl::cpu_isa effective_isa();
 
-// Returns the type that primitives get for tensors of `stored`: the same, or f32 where oneDNN has
-// no 16-bit arithmetic of its own.
+// Returns the type in which primitives compute for tensors of type `stored`: the same, or f32 if
+// oneDNN has no arithmetic for it.
 Dtype computing_type(Dtype stored);
 
 // Requires: kF32 or kBF16. oneDNN names extents as Shape does; Format::any leaves the layout to the
@@ -38,25 +39,27 @@ MemoryDesc desc_of(const Shape& shape, Dtype dtype, Format format);
 // are (groups,K/groups,C/groups,R,S). Requires: as above.
 MemoryDesc weights_desc(const Shape& weight, int groups, Dtype dtype);
 
-// A layout in which axes are cut into blocks: an index is the blocks' digits, the innermost last,
-// and what remains times the axis' stride.
+// A layout in which axes are cut into blocks. An index on an axis is split into one digit per block
+// of that axis, the innermost block last, and a remainder, which is multiplied by the axis's
+// stride.
 struct BlockedLayout {
   dnnl::memory::dims padded, strides;          // by axis
   dnnl::memory::dims block_sizes, block_axes;  // by block
 
-  // Returns what each index of an axis, padding included, adds to a value's place.
+  // Returns the offset that each index of an axis, padding included, contributes to a value's
+  // position.
   std::vector<int64_t> offsets(int axis) const;
 };
 
-// Errors: InternalError for a layout of another kind.
+// Errors: InternalError for a layout that is not blocked.
 BlockedLayout blocked_layout(const MemoryDesc& desc);
 
 // The caller's memory as an argument; nothing is owned or copied. oneDNN may write zeros to the
 // padding of a blocked layout: bind memory that workers share before they fork.
 dnnl::memory memory_at(const MemoryDesc& desc, const void* data);
 
-// A primitive made for one thread. Thread safety: executes on many threads at once, with a
-// scratchpad each.
+// A single-threaded primitive. Thread safety: many threads may execute it at once, each with its
+// own scratchpad.
 class Primitive {
  public:
   explicit Primitive(const dnnl::primitive_desc_base& desc);

@@ -11,7 +11,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// Variables of oneDNN's that choose other code on the same processor; either prefix counts.
+// oneDNN's environment variables that select other code on the same processor, with both prefixes.
 constexpr const char* kChoosing[] = {"DNNL_DEFAULT_FPMATH_MODE",
                                      "ONEDNN_DEFAULT_FPMATH_MODE",
                                      "DNNL_CPU_ISA_HINTS",
@@ -27,7 +27,7 @@ std::string onednn_version() {
 std::string onednn_isa() {
   const std::string_view name =
       dnnl_cpu_isa2str(static_cast<dnnl_cpu_isa_t>(onednn::effective_isa()));
-  std::string text(name.substr(name.find(':') + 1));  // after "cpu_isa:", where that is
+  std::string text(name.substr(name.find(':') + 1));  // after "cpu_isa:", if there is such a prefix
   for (const char* variable : kChoosing) {
     const char* const value =
         std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): nobody sets any

@@ -8,13 +8,13 @@ namespace lockstep::kernels::onednn {
 namespace {
 
 constexpr int64_t kPiece = 64;  // filters
-// Values that are neighbors in one layout are far apart in the other: the order of the copy goes
-// by tiles of both.
+// Values that are neighbors in one layout are far apart in the other, so the copy goes tile by
+// tile.
 constexpr int64_t kTileFilters = 16;
 constexpr int64_t kTileChannels = 64;
-constexpr int64_t kRun = 8;  // channels whose offsets need no look-up
+constexpr int64_t kRun = 8;  // channels in a run, whose offsets need no lookup
 
-// Where the channels of a run lie: at even steps, or in 16 bits as pairs at even steps.
+// The positions of a run's channels: equally spaced, or in 16 bits as equally spaced pairs.
 struct RunSteps {
   explicit RunSteps(const int64_t* offsets)
       : within_pair(offsets[1] - offsets[0]), between_pairs(offsets[2] - offsets[0]) {}
@@ -33,7 +33,7 @@ bool steps_are_even(const std::vector<int64_t>& offsets) {
   return true;
 }
 
-// Offsets of the filters of all groups, those of the padding after them.
+// The offsets of the filters of all groups, followed by those of the padding.
 std::vector<int64_t> filter_offsets(const std::vector<int64_t>& of_groups,
                                     const std::vector<int64_t>& of_filters,
                                     size_t groups,

@@ -1,5 +1,5 @@
-// Weights between tensors, which hold convolutions' as KRSC, and what primitives work on. Copies,
-// so that bits do not depend on how the work is cut.
+// Converts weights between a tensor's layout, KRSC for convolutions, and what primitives work on.
+// Values are only copied, so results do not depend on how the work is divided.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace lockstep::kernels::onednn {
 
-// The weights in the type that primitives compute in: the tensor's own memory, or a copy in
-// widened_bytes() of scratch memory, made on all threads.
+// Returns the weights in the type that primitives compute in: the tensor's own memory, or a copy in
+// widened_bytes() of scratch memory, which all threads make.
 size_t widened_bytes(const Tensor& weight);
 const std::byte* widened(Stream& stream, const Tensor& weight, std::byte* scratch);
 
@@ -21,24 +21,25 @@ class WeightLayout {
   // `packed` is a blocked layout.
   WeightLayout(const Shape& weight, int groups, const MemoryDesc& packed);
 
-  // Filters in pieces that may be packed side by side: pack(i) for i in [0, pieces()) is all of it,
-  // zeros in the padding included.
+  // Pieces of the filters that may be packed in parallel: pack(i) for all i in [0, pieces()) packs
+  // everything, including zeros in the padding.
   int64_t pieces() const;
   // Requires: `dtype`, of both, is kF32 or kBF16.
   void pack(int64_t piece, Dtype dtype, const std::byte* weight, std::byte* packed) const;
-  // Gradients, which are f32.
+  // Unpacks gradients, which are f32.
   void unpack(const float* packed, float* weight) const;
 
  private:
-  // Calls move(offset in KRSC, offset in packed) for all values of filters [first, last), with
-  // `weight` at hand to be fetched ahead.
+  // Calls move(offset in KRSC, offset in packed) for all values of filters [first, last). `weight`
+  // is prefetched.
   template <class T, class Move>
   void for_values(const T* weight, int64_t first, int64_t last, Move&& move) const;
   template <class T>
   void pack_values(int64_t piece, const T* weight, T* packed) const;
 
   int64_t filters_, channels_, taps_;
-  // Offsets of the padded extents, padding last: a value lies at the sum of its three offsets.
+  // Offsets by index, with those of the padding last. A value's position is the sum of its three
+  // offsets.
   std::vector<int64_t> filter_offsets_, channel_offsets_, tap_offsets_;
   bool even_steps_;  // between the channels of every run
 };
