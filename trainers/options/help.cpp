@@ -94,7 +94,7 @@ std::string help_all_text(Program program) {
   return page(program, true) +
          "Long flags take _ for -. Switches take True or False, or --no- before their name.\n"
          "LOCKSTEP_<FLAG> sets a flag too. Command line, variable, --config, --preset: the first "
-         "one holds.\n"
+         "one wins.\n"
          "Exit codes: 0 done, 2 usage, 3 data, 4 checkpoint, 5 environment, 6 diverged,\n"
          "  43 stopped by a signal and saved, 75 a rank died or hangs, 1 a bug.\n" +
          spelling_help() + examples(program);
