@@ -1,6 +1,7 @@
 // Sends a hundredth of each gradient through the reducer's hook: each rank's largest values by
-// magnitude, with their places (top-k). What was not sent is added to the next step's gradient
-// (error feedback). Trains the ConvNet on the built-in digits without the hook, then with it.
+// magnitude, with their places (top-k). The values that were not sent are added to the next step's
+// gradient (error feedback). Trains the ConvNet on the built-in digits without the hook, then with
+// it.
 // usage: compression_hook [RANKS [STEPS]]
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,7 @@ struct Entry {
 
 class TopK {
  public:
-  // Replaces the bucket's values by the sum of what all ranks send of theirs.
+  // Replaces the bucket's values by the sum of the values that all ranks send.
   std::unique_ptr<Work> operator()(Communicator& peers, comm::Bucket& bucket) {
     const std::span<float> values = bucket.values.span<float>();
     std::vector<float>& unsent = unsent_[bucket.index];
@@ -59,7 +60,7 @@ class TopK {
   std::map<int64_t, std::vector<float>> unsent_;  // by bucket
 };
 
-// Prints the loss and the bytes that a rank moves in a step.
+// Trains for `steps` steps, then prints the last loss and the bytes that a rank moves in a step.
 void train(Communicator& ranks, int64_t steps, const char* name, comm::BucketExchange exchange) {
   Stream stream(Device::kCpu);
   Mt19937 rng(42);

@@ -1,5 +1,5 @@
-// Training inside another program: images from its own memory, ranks as threads, no MPI, no files
-// but the weights that it asks for. usage: embed FILE.safetensors [RANKS]
+// Training inside another program: images from its own memory, ranks as threads, no MPI, and no
+// files except the weights that it saves. usage: embed FILE.safetensors [RANKS]
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

@@ -1,9 +1,10 @@
-// Trains the classifier of a ResNet-18 on photos, with weights of another training below it, as
-// PyTorch's tutorial on transfer learning does for a "fixed feature extractor".
+// Trains a new classifier of a ResNet-18 on photos and freezes its other layers, whose weights come
+// from a file, as PyTorch's tutorial on transfer learning does for a "fixed feature extractor".
 // usage: finetune WEIGHTS PHOTOS FILE.safetensors [SIDE [EPOCHS]]
 //   WEIGHTS  torchvision's resnet18-*.pth, or a .safetensors file with the same names
 //   PHOTOS   a folder with train/CLASS/*.jpg and val/CLASS/*.jpg
-//   SIDE     of the images in pixels, 224 unless given
+//   SIDE     side of the images in pixels, 224 by default
+//   EPOCHS   number of epochs, 5 by default
 #include <cstdio>
 #include <cstdlib>
 
@@ -24,7 +25,7 @@ void finetune(Communicator& ranks, char** arguments, int64_t side, int64_t epoch
       arguments[2], {.train_crop = side, .val_resize = side * 8 / 7, .val_crop = side});
   Mt19937 rng(42);
   nn::ResNet network(nn::Init{rng}, 18, {.classes = photos.train->classes()});
-  freeze_body(network);  // before the trainer, which asks once what needs gradients
+  freeze_body(network);  // before the trainer, which checks this only once
   Trainer trainer(ranks,
                   network,
                   photos,

@@ -14,7 +14,7 @@ int main() {
   comm::GradientReducer ddp(ranks, stream, model.parameters(), model.parameter_names());
   nn::Sgd optimizer(model.named_parameters(), {.lr = 0.1F});  // once, not in the loop
 
-  constexpr int64_t kBatch = 4;  // of a rank, as a DataLoader's
+  constexpr int64_t kBatch = 4;  // per rank, as in a DataLoader
   const Shards shards{.offsets = {0, kBatch},
                       .total = ranks.size(),
                       .first = ranks.rank(),

@@ -1,6 +1,6 @@
-// A layer of your own with its gradient: PReLU, which multiplies negative values by a slope that
-// is learned, one a channel. main() compares its gradients with finite differences, and CUDA's with
-// the CPU's where the library and this program have CUDA and there is a card.
+// A layer of your own with its gradient: PReLU, which multiplies negative values by a learned
+// slope, one per channel. main() compares its gradients with finite differences, and CUDA's with
+// the CPU's if the library and this program are built with CUDA and there is a GPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -37,8 +37,8 @@ void forward(
   });
 }
 
-// grad_slope (local shards, channels): the tape wants a parameter's gradient as one sum a shard,
-// and joins them in its own order, the same on any number of ranks.
+// grad_slope (local shards, channels): the tape expects a parameter's gradient as one sum per shard
+// and adds these in its own order, the same on any number of ranks.
 void backward(Stream& stream, const Shards& shards, const Tensor& x, PreluGradients of) {
   const int64_t channels = x.shape()[1], row = x.numel() / x.shape()[0];
   stream.fork(shards.local(), [&](int64_t k, int) {

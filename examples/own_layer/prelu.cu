@@ -20,7 +20,7 @@ __global__ void backward_x(PreluGradients of, int64_t values, int64_t channels) 
     of.grad_x[i] = of.x[i] > 0 ? of.grad_out[i] : of.slope[i % channels] * of.grad_out[i];
 }
 
-// A block a channel. Its order of the sum depends on the shapes alone: no atomics.
+// One block per channel. The order of the sum depends on the shapes alone: there are no atomics.
 __global__ void backward_slope(PreluGradients of, int64_t values, int64_t channels) {
   __shared__ float sums[kThreads];
   float sum = 0;

@@ -1,4 +1,4 @@
-// The CUDA kernels of main.cpp's layer. Values lie channels last: value i belongs to channel
+// The CUDA kernels of main.cpp's layer. Values are stored channels-last: value i belongs to channel
 // i % channels.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 struct CUstream_st;
 
-// out = x where x > 0, else slope of the channel times x.
+// out = x if x > 0, else the channel's slope times x.
 void prelu_forward_cuda(CUstream_st* stream,
                         const float* x,
                         const float* slope,

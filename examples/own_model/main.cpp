@@ -1,5 +1,6 @@
-// A network of your own on CIFAR-10. Ranks are started by mpirun or torchrun, or are threads: with
-// four shards a step, 1, 2 and 4 of either leave the same bits.
+// A network of your own on CIFAR-10, or on the built-in shapes without --data. Ranks are processes
+// started by mpirun or torchrun, or threads. With four shards per step, 1, 2 and 4 ranks of either
+// kind give the same bits.
 // usage: own_model FILE.safetensors [--data FOLDER] [--threads RANKS] [--steps N]
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +13,8 @@ using namespace lockstep;  // NOLINT(google-build-using-namespace): a program of
 
 namespace {
 
-// Two convolutions and a dense layer for color images of 32 x 32. Files have register_module's
-// names.
+// Two convolutions and a linear layer for color images of 32 x 32. Files of weights have the names
+// given to register_module().
 class Network : public nn::Module {
  public:
   explicit Network(const nn::Init& init)
