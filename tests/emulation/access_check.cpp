@@ -25,7 +25,8 @@ extern char __stop_emulated_constant[] __attribute__((weak));
 namespace lockstep::emulation {
 namespace {
 
-// Who accessed a byte, in 64 bits. 0: nobody. Launch 0 stands for all that is long past.
+// The last access to a byte, packed into 64 bits. 0: never accessed. Launch 0 stands for any access
+// too old to matter.
 struct Stamp {
   uint64_t atomic : 1, clock : 13, barriers : 14, thread : 10, block : 16, launch : 10;
 
@@ -42,7 +43,7 @@ struct Cell {
 };
 
 constexpr uintptr_t kPage = 4096;
-constexpr uintptr_t kNear = 256;  // so close to a region, it was meant
+constexpr uintptr_t kNear = 256;  // an access this close to a region was probably meant for it
 enum class PageKind : uint8_t { kUnknown, kIgnored, kStatic, kReadOnly, kRegions };
 struct Page {
   PageKind kind = PageKind::kUnknown;
@@ -90,7 +91,8 @@ class Checker {
                              unsigned bytes,
                              const void* caller);
   void report(std::string_view what, uintptr_t at, unsigned bytes, const void* caller);
-  // For an access that could crash or spoil the host's memory: it is not done.
+  // Reports an access that could crash the host or corrupt its memory. The access is not carried
+  // out.
   [[noreturn]] static void refuse(std::string_view what,
                                   uintptr_t at,
                                   unsigned bytes,
@@ -182,7 +184,7 @@ Stamp Checker::stamp(bool atomic) const {
   return stamp;
 }
 
-// Nothing orders the two accesses, at least one of which writes.
+// Whether nothing orders the two accesses. Requires: at least one of them writes.
 bool Checker::conflict(Stamp earlier, Stamp now) const {
   if (!earlier.some() || earlier.launch != now.launch) return false;
   if (earlier.atomic != 0 && now.atomic != 0) return false;
@@ -369,7 +371,7 @@ void note_atomic(const void* at, unsigned bytes, const void* caller) {
   checker().access(reinterpret_cast<uintptr_t>(at), bytes, true, true, caller);
 }
 
-// An instrumented access, of kernels or of host code that shares a file with them.
+// An access by instrumented code: a kernel, or host code in the same file.
 void note_access(const void* at, unsigned bytes, bool writes, const void* caller) {
   if (current == nullptr) return;
   checker().access(reinterpret_cast<uintptr_t>(at), bytes, writes, false, caller);

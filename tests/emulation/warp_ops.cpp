@@ -1,4 +1,5 @@
-// What the lanes of a warp exchange: they meet in one operation, the last one computes all results.
+// Exchanges between the lanes of a warp: all lanes arrive at one operation, and the last one
+// computes all results.
 #include <algorithm>
 #include <bit>
 
@@ -34,8 +35,9 @@ uint64_t Machine::warp_op(const WarpCall& call, const Location& where) {
   return current_->result;
 }
 
-// Whether another lane, which the current one names and which waits in a warp operation, waits in
-// this one. It may be in an earlier one of other lanes; but two that name each other must meet.
+// Whether `other`, a lane in the current lane's mask that waits in a warp operation, waits in the
+// same one. It may still be in an earlier operation of other lanes, but two lanes that name each
+// other must be in the same operation.
 bool Machine::meets(const Thread& other) {
   const WarpCall& mine = current_->call;
   if (other.call.mask == mine.mask && other.call.op == mine.op &&

@@ -9,7 +9,7 @@ namespace lockstep::emulation {
 namespace {
 
 constexpr int64_t kHuge = int64_t{2} << 30;
-constexpr int64_t kOdd = 40;  // bytes of a workspace that ends amid a line
+constexpr int64_t kOdd = 40;  // makes the workspace end in the middle of a cache line
 
 }  // namespace
 

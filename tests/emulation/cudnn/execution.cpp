@@ -13,7 +13,7 @@ namespace lockstep::emulation {
 namespace {
 
 constexpr size_t kWorkspaceAlignment = 256;
-constexpr size_t kGuard = 64;  // bytes around a workspace that are watched
+constexpr size_t kGuard = 64;  // bytes watched before and after a workspace
 constexpr int kGarbage = 0xff;
 
 struct Range {
@@ -137,7 +137,7 @@ std::vector<std::byte> CudnnExecution::surroundings() const {
 template <class Body>
 void CudnnExecution::guarded(Body&& body) const {
   try {
-    check_memory();  // it may have been freed since
+    check_memory();  // the memory may have been freed since
   } catch (const CudnnRefusal& refusal) {
     throw Fault("a convolution of cuDNN: " + refusal.text);
   }
@@ -150,7 +150,7 @@ void CudnnExecution::guarded(Body&& body) const {
 void CudnnExecution::spoil() const {
   if (planted_cudnn() != "wrong-result") return;
   const CudnnTensor& tensor = work_->result();
-  operands_.at(tensor.uid)[bytes_of_element(tensor.type) - 1] ^= std::byte{3};  // its exponent
+  operands_.at(tensor.uid)[bytes_of_element(tensor.type) - 1] ^= std::byte{3};  // the exponent
 }
 
 void CudnnExecution::begin() const {
@@ -173,7 +173,7 @@ void CudnnExecution::end() const {
 }
 
 void CudnnExecution::all_at_once() const {
-  static int64_t times = 0;  // a sum in any order has another each time
+  static int64_t times = 0;  // a nondeterministic sum changes its order each time
   const bool is_random = engine_.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
   const int64_t parts = is_random ? 1 + ++times % 5 : 1;
   std::vector<float> sums(static_cast<size_t>(parts * work_->outputs()));

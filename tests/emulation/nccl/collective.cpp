@@ -33,14 +33,14 @@ void write(std::byte* at, ncclDataType_t type, float value) {
   } else if (type == ncclFloat16) {
     const auto rounded = static_cast<_Float16>(value);
     std::memcpy(at, &rounded, sizeof(rounded));
-  } else {  // NCCL's rounding of bfloat16 is nobody's promise
+  } else {  // NCCL does not specify how it rounds bfloat16
     const auto high = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
     std::memcpy(at, &high, sizeof(high));
   }
 }
 
-// The one of a rank's messages to another that has `before` ahead of it: they are received in the
-// order in which they were sent.
+// The message at index `before` among a rank's messages to `to`. Messages are received in the order
+// in which they were sent.
 const Letter::Message& message(const Letter& letter, int to, size_t bytes, int before = 0) {
   for (int i = 0; i < letter.messages; ++i) {
     if (letter.message[i].to != to || before-- > 0) continue;
@@ -85,7 +85,7 @@ void Collective::run() {
         all_reduce(call);
     }
   }
-  number_ = 0;  // a graph runs it again
+  number_ = 0;  // a graph may run it again
 }
 
 void Collective::write_letter() {
@@ -106,7 +106,8 @@ void Collective::write_letter() {
   }
 }
 
-// The message to `to`, this rank or all, that has `before` ahead of it.
+// Receives the message at index `before` among those from call.peer to `to`, which is this rank or
+// kToAll.
 void Collective::receive(const NcclCall& call, int to, int before) {
   World& world = communicator_->world;
   const Letter::Message& sent = message(world.letter(call.peer, number_), to, call.bytes(), before);
@@ -114,7 +115,7 @@ void Collective::receive(const NcclCall& call, int to, int before) {
   note_written(call.to, sent.bytes);
 }
 
-// From the last rank to the first: an order that is not Lockstep's.
+// Sums from the last rank to the first, an order that differs from Lockstep's own.
 void Collective::all_reduce(const NcclCall& call) {
   World& world = communicator_->world;
   auto* const to = static_cast<std::byte*>(call.to);

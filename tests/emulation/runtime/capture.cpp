@@ -5,7 +5,8 @@
 namespace lockstep::emulation {
 namespace {
 
-// Invalidates the captures that `concerns` names. Errors: `error` if there was one.
+// Invalidates the captures of streams for which `concerns` is true. Errors: `error` if there is
+// one.
 template <class Concerns>
 cudaError_t refuse(Concerns&& concerns, cudaError_t error) {
   cudaError_t status = cudaSuccess;

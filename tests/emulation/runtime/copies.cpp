@@ -1,4 +1,4 @@
-// The API's functions that copy and fill memory.
+// The API's functions that copy and set memory.
 #include <cstring>
 
 #include "tests/emulation/access_check.h"
@@ -30,8 +30,8 @@ void wait_for(CUstream_st& stream) {
   state().queues.finish(stream);
 }
 
-// Ordinary memory is read at the call, into a staging buffer, and written before it returns; pinned
-// memory is read and written when the stream gets there.
+// Pageable memory is read during the call, into a staging buffer, and written before the call
+// returns. Pinned memory is read and written when the stream reaches the copy.
 cudaError_t copy(
     CUstream_st& stream, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const auto source = state().heap.place_of(from, bytes);
@@ -87,9 +87,9 @@ cudaError_t cudaMemcpyAsync(
                              : copy(*stream, to, from, bytes, kind);
   });
 }
-// "API synchronization behavior" in NVIDIA's manual: from ordinary memory to the device it waits
-// for the stream, and returns when the bytes are staged; within the device it does not wait at all.
-// Else it returns when the copy is done.
+// See "API synchronization behavior" in NVIDIA's manual. A copy from pageable memory to the device
+// waits for the stream and returns once the bytes are staged; a copy within the device does not
+// wait at all. All other copies return when they are done.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return api([&] {
     if (const cudaError_t status = refuse_default_stream(); status != cudaSuccess) return status;

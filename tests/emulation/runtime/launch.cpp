@@ -1,4 +1,4 @@
-// Kernel launches: the device's limits, then the stream's queue.
+// Kernel launches: checks the device's limits, then adds the kernel to the stream's queue.
 #include "tests/emulation/launch.h"
 
 #include "tests/emulation/runtime/capture.h"

@@ -9,7 +9,7 @@
 namespace lockstep::emulation {
 namespace {
 
-bool serving = false;  // with the lock: work that runs may come here again
+bool serving = false;  // guarded by the lock; work that runs may call this again
 
 void serve() {
   for (;;) {
