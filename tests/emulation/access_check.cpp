@@ -30,7 +30,7 @@ namespace {
 struct Stamp {
   uint64_t atomic : 1, clock : 13, barriers : 14, thread : 10, block : 16, launch : 10;
 
-  bool some() const { return __builtin_bit_cast(uint64_t, *this) != 0; }
+  bool is_set() const { return __builtin_bit_cast(uint64_t, *this) != 0; }
   bool operator==(const Stamp& other) const {
     return __builtin_bit_cast(uint64_t, *this) == __builtin_bit_cast(uint64_t, other);
   }
@@ -43,7 +43,7 @@ struct Cell {
 };
 
 constexpr uintptr_t kPage = 4096;
-constexpr uintptr_t kNear = 256;  // an access this close to a region was probably meant for it
+constexpr uintptr_t kNearBytes = 256;  // an access this close to a region was probably meant for it
 enum class PageKind : uint8_t { kUnknown, kIgnored, kStatic, kReadOnly, kRegions };
 struct Page {
   PageKind kind = PageKind::kUnknown;
@@ -169,8 +169,8 @@ const Region* Checker::region_of(uintptr_t at) const {
 
 bool Checker::near_region(uintptr_t at) const {
   const auto next = regions_.upper_bound(at);
-  return (next != regions_.end() && at + kNear >= next->first) ||
-         (next != regions_.begin() && at < std::prev(next)->second.end + kNear);
+  return (next != regions_.end() && at + kNearBytes >= next->first) ||
+         (next != regions_.begin() && at < std::prev(next)->second.end + kNearBytes);
 }
 
 Stamp Checker::stamp(bool atomic) const {
@@ -186,7 +186,7 @@ Stamp Checker::stamp(bool atomic) const {
 
 // Whether nothing orders the two accesses. Requires: at least one of them writes.
 bool Checker::conflict(Stamp earlier, Stamp now) const {
-  if (!earlier.some() || earlier.launch != now.launch) return false;
+  if (!earlier.is_set() || earlier.launch != now.launch) return false;
   if (earlier.atomic != 0 && now.atomic != 0) return false;
   if (earlier.block != now.block) return true;
   if (earlier.thread == now.thread || earlier.barriers != now.barriers) return false;
@@ -198,7 +198,7 @@ void Checker::check_cell(Cell& cell, Stamp now, bool shared, bool writes, const 
   if (shared && (cell.writer.launch != now.launch || cell.writer.block != now.block)) cell = {};
   if (conflict(cell.writer, now))
     problem = writes ? "race of two writes" : "race: read after write";
-  if ((!writes || now.atomic != 0) && !cell.writer.some())
+  if ((!writes || now.atomic != 0) && !cell.writer.is_set())
     problem = shared ? "read of unwritten shared memory" : "read of unwritten device memory";
   if (writes) {
     if (conflict(cell.reader, now) || conflict(cell.other_reader, now))
@@ -209,7 +209,7 @@ void Checker::check_cell(Cell& cell, Stamp now, bool shared, bool writes, const 
   const bool outdated = cell.reader.launch != now.launch ||
                         (cell.reader.block == now.block && (cell.reader.thread == now.thread ||
                                                             cell.reader.barriers != now.barriers));
-  (!cell.reader.some() || outdated ? cell.reader : cell.other_reader) = now;
+  (!cell.reader.is_set() || outdated ? cell.reader : cell.other_reader) = now;
 }
 
 void Checker::access(uintptr_t at, unsigned bytes, bool writes, bool atomic, const void* caller) {
@@ -318,7 +318,7 @@ void Checker::begin_grid() {
   past.clock = 1;
   for (auto& [number, page] : pages_) {
     if (!page.cells) continue;
-    for (Cell& cell : *page.cells) cell = {cell.writer.some() ? past : Stamp{}, {}, {}};
+    for (Cell& cell : *page.cells) cell = {cell.writer.is_set() ? past : Stamp{}, {}, {}};
   }
 }
 

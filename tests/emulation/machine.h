@@ -70,7 +70,7 @@ class Machine {
   Fiber* take_fiber();
   void exchange(Thread& first, unsigned count, const WarpCall& call);
   uint64_t result_of(Thread& first, unsigned count, unsigned lane);
-  bool meets(const Thread& other);
+  bool is_in_same_operation(const Thread& other);
   std::string text_of(const Thread& thread) const;
   // Each of these ends the grid: run() throws. Objects on this fiber's stack are not destroyed, so
   // no caller may own memory.

@@ -35,7 +35,7 @@ struct Layout : cublasLtMatrixLayoutOpaque_t {
   Matrix matrix;
 };
 struct Preference : cublasLtMatmulPreferenceOpaque_t {
-  uint64_t most_workspace = 0;
+  uint64_t max_workspace = 0;
   uint32_t reductions = 7;
   uint32_t alignment_a = 256, alignment_b = 256, alignment_c = 256, alignment_d = 256;
 };
@@ -168,7 +168,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
   auto& preference = static_cast<Preference&>(*of);
   switch (attribute) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-      return take(preference.most_workspace, value, bytes);
+      return take(preference.max_workspace, value, bytes);
     case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
       return take(preference.reductions, value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
@@ -209,7 +209,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
                             {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 4096, aligned}};
   for (const Choice& choice : choices) {
     const bool is_allowed = (wanted.reductions & choice.reduction) != 0 &&
-                            choice.workspace_bytes <= wanted.most_workspace;
+                            choice.workspace_bytes <= wanted.max_workspace;
     if (!is_allowed || *found == capacity) continue;
     cublasLtMatmulHeuristicResult_t& result = results[(*found)++];
     result = {};
@@ -265,8 +265,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
     if (choice.reduction != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) disturb(product);
     note_written(d, product.d.bytes());
   };
-  return give(*stream, work) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
-                                            : CUBLAS_STATUS_EXECUTION_FAILED;
+  return submit(*stream, work) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+                                              : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 namespace {

@@ -14,7 +14,7 @@ struct Known {
   cudnnBackendDescriptorType_t descriptor;
   cudnnBackendAttributeName_t name;
   cudnnBackendAttributeType_t type;
-  int64_t most = 1;  // number of values; 1: exactly one
+  int64_t max_count = 1;  // number of values; 1: exactly one
 };
 
 constexpr auto kDescriptor = CUDNN_TYPE_BACKEND_DESCRIPTOR;
@@ -207,7 +207,7 @@ void BackendDescriptor::set(cudnnBackendAttributeName_t name,
                             const void* values) {
   require(!is_finalized, CUDNN_STATUS_BAD_PARAM, "set: the descriptor is finalized");
   const Known& attribute = known(type, name, attribute_type);
-  require(attribute.most > 1 || count == 1, CUDNN_STATUS_BAD_PARAM, "1 != elemCount");
+  require(attribute.max_count > 1 || count == 1, CUDNN_STATUS_BAD_PARAM, "1 != elemCount");
   require(count >= 0 && values != nullptr, CUDNN_STATUS_BAD_PARAM, "arrayOfElements");
   BackendAttribute to{.type = attribute_type, .count = count};
   if (attribute_type == kDescriptor) {

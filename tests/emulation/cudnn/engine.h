@@ -23,7 +23,7 @@ struct CudnnEngine {
   bool has_knobs = false;
   int64_t parts = 1;
   int64_t steps = 1;  // steps in the stream's queue, which stand for running time
-  int64_t most_workspace = 0;
+  int64_t min_workspace = 0;
   bool is_refused = false;  // finalizing a plan for this engine fails
 
   bool has(cudnnBackendNumericalNote_t note) const;

@@ -147,7 +147,7 @@ void CudnnExecution::guarded(Body&& body) const {
   if (surroundings() != around) throw Fault("a convolution of cuDNN wrote outside its workspace");
 }
 
-void CudnnExecution::spoil() const {
+void CudnnExecution::corrupt_result() const {
   if (planted_cudnn() != "wrong-result") return;
   const CudnnTensor& tensor = work_->result();
   operands_.at(tensor.uid)[bytes_of_element(tensor.type) - 1] ^= std::byte{3};  // the exponent
@@ -168,7 +168,7 @@ void CudnnExecution::end() const {
     std::memset(workspace_, kGarbage, workspace_bytes_);
     for (const CudnnTensor& tensor : work_->results())
       note_written(operands_.at(tensor.uid), tensor.bytes());
-    spoil();
+    corrupt_result();
   });
 }
 
@@ -182,7 +182,7 @@ void CudnnExecution::all_at_once() const {
     work_->finish(places(), parts, sums.data());
     for (const CudnnTensor& tensor : work_->results())
       note_written(operands_.at(tensor.uid), tensor.bytes());
-    spoil();
+    corrupt_result();
   });
 }
 
@@ -196,7 +196,7 @@ void CudnnExecution::queue(std::shared_ptr<CudnnExecution> execution, CUstream_s
     steps.back() = [execution] { execution->all_at_once(); };
   }
   for (auto& step : steps) {
-    require(give(stream, std::move(step)) == cudaSuccess,
+    require(submit(stream, std::move(step)) == cudaSuccess,
             CUDNN_STATUS_EXECUTION_FAILED_CUDART,
             "the stream takes no work");
   }

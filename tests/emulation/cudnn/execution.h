@@ -33,7 +33,7 @@ class CudnnExecution {
   void begin() const;
   void end() const;
   void all_at_once() const;
-  void spoil() const;
+  void corrupt_result() const;
   Convolution::Rounding rounding() const;
   CudnnPlaces places() const;
   // The bytes around the workspace that belong to its allocation and to no result.

@@ -51,7 +51,7 @@ class Collective {
   void run();
 
  private:
-  void write_letter();
+  void write_messages();
   void receive(const NcclCall& call, int to, int before);
   void all_reduce(const NcclCall& call);
 

@@ -25,7 +25,7 @@ using namespace lockstep::emulation;
 struct ncclComm {
   std::shared_ptr<NcclCommunicator> shared;
   int polls_until_met = 0;
-  bool meets = false;                // not all ranks have joined yet
+  bool is_connecting = false;        // not all ranks have joined yet
   std::function<void()> pending;     // calls that have not reached their stream
   bool asked = false;                // the status was polled while calls were pending
   ncclResult_t error = ncclSuccess;  // an asynchronous error
@@ -66,7 +66,7 @@ bool may_ask_for_events() {
   return may;
 }
 
-void give_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> calls) {
+void submit_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> calls) {
   const Planted fault = planted();
   ++comm.groups;
   if (comm.groups == fault.at && fault.kind == "async-error") comm.error = ncclRemoteError;
@@ -77,7 +77,7 @@ void give_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> c
     comm.error = ncclInvalidArgument;
   } else if (!may_ask_for_events()) {
     comm.error = ncclUnhandledCudaError;
-  } else if (give(*stream, [=] { work->run(); }, [=] { return work->ready(); }) != cudaSuccess) {
+  } else if (submit(*stream, [=] { work->run(); }, [=] { return work->ready(); }) != cudaSuccess) {
     comm.error = ncclUnhandledCudaError;
   }
 }
@@ -85,7 +85,8 @@ void give_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> c
 ncclResult_t add(ncclComm_t comm, CUstream_st* stream, const NcclCall& call) {
   const bool first = group.comm == nullptr;
   const bool same = first || (group.comm == comm && group.stream == stream);
-  if (group.depth == 0 || !same || comm->meets || comm->pending != nullptr) return ncclInvalidUsage;
+  if (group.depth == 0 || !same || comm->is_connecting || comm->pending != nullptr)
+    return ncclInvalidUsage;
   const bool on_device = state().heap.place_of(call.from == nullptr ? call.to : call.from,
                                                call.bytes()) == Place::kDevice;
   if (!on_device || call.peer < 0 || call.peer >= comm->shared->size) return ncclInvalidArgument;
@@ -116,7 +117,7 @@ ncclResult_t ncclCommInitRankConfig(
   if (planted().kind == "init-fails") return ncclUnhandledCudaError;
   auto made = std::make_unique<ncclComm>();
   made->shared = std::make_shared<NcclCommunicator>(rank, ranks, id.internal);
-  made->meets = true;
+  made->is_connecting = true;
   if (planted().kind != "init-hangs") made->shared->world.join();
   *comm = made.release();
   return ncclInProgress;
@@ -149,16 +150,16 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   std::unique_lock lock(state().mutex);
-  if (comm->meets) comm->meets = comm->shared->world.joined() < comm->shared->size;
+  if (comm->is_connecting) comm->is_connecting = comm->shared->world.joined() < comm->shared->size;
   if (comm->pending && comm->asked) {
     lock.unlock();  // the other thread takes it
     std::thread(std::exchange(comm->pending, {})).join();
     lock.lock();
   }
   comm->asked = static_cast<bool>(comm->pending);
-  *error = comm->error != ncclSuccess                ? comm->error
-           : comm->meets || comm->pending != nullptr ? ncclInProgress
-                                                     : ncclSuccess;
+  *error = comm->error != ncclSuccess                        ? comm->error
+           : comm->is_connecting || comm->pending != nullptr ? ncclInProgress
+                                                             : ncclSuccess;
   return ncclSuccess;
 }
 
@@ -194,7 +195,7 @@ ncclResult_t ncclGroupEnd() {
   ended.comm->pending = [ended = std::move(ended)] {
     const std::lock_guard launching(state().mutex);
     if (std::this_thread::get_id() != ended.thread) ++runtime_counters.nccl_launches_elsewhere;
-    give_to_stream(*ended.comm, ended.stream, ended.calls);
+    submit_to_stream(*ended.comm, ended.stream, ended.calls);
   };
   return ncclInProgress;
 }

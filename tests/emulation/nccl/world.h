@@ -13,14 +13,14 @@ constexpr int kMaxRanks = 16;
 constexpr int kToAll = -1;
 
 // A rank's contribution to one operation: a list of messages whose bytes are in its outbox.
-struct Letter {
+struct MessageList {
   static constexpr int kMax = 1024;
   struct Message {
     int to;
     size_t begin, bytes;
   };
-  int messages = 0;
-  Message message[kMax] = {};
+  int count = 0;
+  Message messages[kMax] = {};
 };
 
 class World {
@@ -44,14 +44,14 @@ class World {
   void announce(int rank, uint64_t number) { header().arrived[rank] = number; }
   bool has_announced(int rank, uint64_t number) const { return header().arrived[rank] >= number; }
 
-  Letter& letter(int rank, uint64_t number) { return header().letters[rank][number % 2]; }
+  MessageList& message_list(int rank, uint64_t number) { return header().lists[rank][number % 2]; }
   std::byte* outbox(int rank, uint64_t number);
 
  private:
   struct Header {
     std::atomic<int> joined;
     std::atomic<uint64_t> arrived[kMaxRanks];
-    Letter letters[kMaxRanks][2];
+    MessageList lists[kMaxRanks][2];
   };
   static size_t bytes();
   Header& header() const { return *static_cast<Header*>(memory_); }

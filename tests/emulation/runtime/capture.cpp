@@ -20,7 +20,7 @@ cudaError_t refuse(Concerns&& concerns, cudaError_t error) {
 
 }  // namespace
 
-cudaError_t give(CUstream_st& stream, std::function<void()> run, std::function<bool()> ready) {
+cudaError_t submit(CUstream_st& stream, std::function<void()> run, std::function<bool()> ready) {
   if (!stream.capture) {
     auto nodes = std::make_shared<GraphNodes>();
     nodes->push_back({std::move(run), {}, std::move(ready)});

@@ -25,7 +25,9 @@ struct Capture {
 
 // Adds `run` to the stream. It runs when its turn has come and `ready`, if given, returns true.
 // Errors: cudaErrorStreamCaptureInvalidated.
-cudaError_t give(CUstream_st& stream, std::function<void()> run, std::function<bool()> ready = {});
+cudaError_t submit(CUstream_st& stream,
+                   std::function<void()> run,
+                   std::function<bool()> ready = {});
 
 // Makes the capture of `stream`, if it is capturing, end in an error.
 void invalidate(CUstream_st& stream);

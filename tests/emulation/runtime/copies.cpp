@@ -49,7 +49,7 @@ cudaError_t copy(
     std::memcpy(staged.get(), from, bytes);
   }
   const bool watched = target != Place::kPageable;
-  const cudaError_t status = give(stream, [=] {
+  const cudaError_t status = submit(stream, [=] {
     std::memcpy(to, staged ? staged.get() : from, bytes);
     if (watched) note_written(to, bytes);
   });
@@ -65,7 +65,7 @@ cudaError_t fill(CUstream_st& stream, void* to, int value, size_t bytes) {
   if (!target || target == Place::kPageable) return cudaErrorInvalidValue;
   if (bytes == 0) return cudaSuccess;
   if (!stream.capture) ++runtime_counters.memsets;
-  return give(stream, [=] {
+  return submit(stream, [=] {
     std::memset(to, value, bytes);
     note_written(to, bytes);
   });

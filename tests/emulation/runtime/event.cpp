@@ -63,11 +63,11 @@ cudaError_t refuse_captured(const CUevent_st& event) {
 cudaError_t wait_for_other(CUstream_st& stream, const std::shared_ptr<SharedEvent>& event) {
   const uint64_t number = event->recorded();
   if (event->has_passed(number)) return cudaSuccess;
-  return give(
+  return submit(
       stream,
       [] {},
       [=] {
-        event->want(number);
+        event->note_waiter(number);
         return event->has_passed(number);
       });
 }
@@ -90,7 +90,7 @@ bool has_passed(const CUevent_st& event) {
   if (!event.imported) return !event.last || event.last->passed;
   const uint64_t number = event.shared->recorded();
   if (event.shared->has_passed(number)) return true;
-  event.shared->want(number);
+  event.shared->note_waiter(number);
   return false;
 }
 

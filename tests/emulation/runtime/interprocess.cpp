@@ -116,7 +116,7 @@ cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t even
     const PagesHandle& pages = event->shared->handle();
     *handle = {};
     std::memcpy(handle, &pages, sizeof(pages));
-    start_serving_others();
+    start_serving_thread();
     return cudaSuccess;
   });
 }

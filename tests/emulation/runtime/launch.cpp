@@ -34,8 +34,9 @@ cudaError_t enqueue_launch(
       ++runtime_counters.launches;
       ++runtime_counters.launches_of[call.op];
     }
-    return give(*stream,
-                [=, call = std::move(call)] { run_grid(call, grid, block, dynamic_shared_bytes); });
+    return submit(*stream, [=, call = std::move(call)] {
+      run_grid(call, grid, block, dynamic_shared_bytes);
+    });
   });
 }
 

@@ -36,7 +36,7 @@ bool can_run(const CUstream_st& stream) {
 
 // Only other processes can make progress, and they may wait for this one.
 void let_others_run() {
-  run_what_others_wait_for();
+  run_awaited_work();
   std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 

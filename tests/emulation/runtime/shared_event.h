@@ -31,12 +31,12 @@ class SharedEvent {
   void pass(uint64_t number) { state().passed = number; }
   bool has_passed(uint64_t number) const { return state().passed >= number; }
   // A stream of another process, or its host, waits for record `number`.
-  void want(uint64_t number) { state().wanted = number; }
-  bool is_wanted() const { return state().wanted > state().passed; }
+  void note_waiter(uint64_t number) { state().awaited = number; }
+  bool has_waiter() const { return state().awaited > state().passed; }
 
  private:
   struct State {
-    std::atomic<uint64_t> recorded, passed, wanted;
+    std::atomic<uint64_t> recorded, passed, awaited;
     std::atomic<bool> urgent;
   };
   State& state() const { return *static_cast<State*>(pages_->memory()); }
@@ -48,7 +48,7 @@ class SharedEvent {
 // somebody waits. This function runs the work that streams of other processes wait for. A host that
 // holds the runtime's lock and cannot make progress calls it itself; otherwise a thread calls it,
 // which the first exported event starts.
-void run_what_others_wait_for();
-void start_serving_others();
+void run_awaited_work();
+void start_serving_thread();
 
 }  // namespace lockstep::emulation

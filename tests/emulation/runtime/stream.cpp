@@ -76,7 +76,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* argument) {
   return with_stream(handle, [&](CUstream_st& stream) {
-    return give(stream, [=] {
+    return submit(stream, [=] {
       state().in_host_function = true;
       function(argument);
       state().in_host_function = false;
