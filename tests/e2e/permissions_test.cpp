@@ -27,7 +27,7 @@ class Permissions : public ::testing::Test {
     EXPECT_THAT(result.err, HasSubstr("Permission denied\n  try: "));
   }
 
-  const ProgramOptions kBound{.modes_bind = true};
+  const ProgramOptions kBound{.respects_modes = true};
   const TempDir dir_;
 };
 

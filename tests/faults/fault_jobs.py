@@ -68,7 +68,7 @@ class Fault:
         return Fault(phase, int(rank), kind, int(at), do)
 
     def must_succeed(self) -> bool:
-        """Whether the training must succeed. A short socket call is excluded: sockets of whole messages fail then."""
+        """Whether a correct program must not notice. A short socket call is excluded: it loses a message's rest."""
         return self.do.startswith("late") or (self.do == "short" and self.kind in ("read", "write"))
 
 
