@@ -83,7 +83,7 @@ TEST(FlightVerdict, NamesThePartThatARankIsIn) {
                "rank 1 waits for its loader, whose thread 0 decodes a photo for 5.");
   expect_named(run_with([&](MadeFlight& flight) {
                  in(kBackwardSpan)(flight);
-                 flight->enter_call(3, "bucket 0 (8 tensors)");  // and works on
+                 flight->enter_call(3, "bucket 0 (8 tensors)");  // and keeps working
                  flight->enter_layer("conv1", "conv2", FlightRecorder::Clock::now());
                }),
                FlightCause::kLayer,

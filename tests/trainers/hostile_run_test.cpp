@@ -70,7 +70,7 @@ TEST(HostileRun, ATerminalGetsNoEscape) {
   }
   const TempDir dir;
   fs::create_directories(dir / kEvil);
-  run.record.evaluation.class_names.clear();  // safe to print from a file
+  run.record.evaluation.class_names.clear();  // those in files are printable already
   write_text(dir / kEvil / "run.json", to_json(run.record));
   fs::create_directories(dir / "older\x1b[1m");
   write_text(dir / "older\x1b[1m" / "run.json", R"({"schema_version": "\u001b[31m"})");

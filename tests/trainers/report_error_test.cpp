@@ -149,7 +149,7 @@ TEST(OnAllRanks, AttackA2_ARankThatOpensItsDataSlowlyIsWaitedForAndNamed) {
             "note: rank 1 is still opening the data; the other ranks wait for 600 s at most\n");
 }
 
-// nlohmann::json's destructor throws like this if it gets no memory.
+// nlohmann::json's destructor, which is noexcept, throws like this if memory runs out.
 TEST_F(ReportError, AnErrorWhereNoneMayLeaveEndsTheProcessLikeOthers) {
   const auto destroy = [](const auto& error) noexcept {
     const std::function<void()> body = [&] { throw error; };

@@ -78,7 +78,7 @@ TEST(Verdict, AbstainsWhereLittleIsKnown) {
 }
 
 TEST(Verdict, AbstainsWhereNoCauseStandsOut) {
-  // One rank is a fifth slower overall but is the slowest in few lines, so no rank is named.
+  // One rank is a fifth slower overall, but not in most lines, so no rank is named.
   EXPECT_EQ(speed_verdict(run_like({.skew = 0.02}, {{0.01, 0.003}, {0.012, 0.001}})).bound,
             RunBound::kUnknown);
   EXPECT_EQ(speed_verdict(run_like({.skew = 0.02}, {{0.01, 0.006}, {0.015, 0.001}})).bound,

@@ -189,7 +189,7 @@ bool is_sound(const Convolution& work) {
          work.out.type == work.in.type;
 }
 
-// Which graphs have an engine was determined with cuDNN 9.19 for an H200
+// The set of graphs with an engine was determined with cuDNN 9.19 for an H200
 // (tests/cudnn/verdicts_test.cpp).
 bool has_engine(const Convolution& work) {
   const bool is_fused = work.sums || work.scale;
