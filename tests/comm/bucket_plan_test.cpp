@@ -40,7 +40,7 @@ std::vector<int64_t> parameter_bytes(const nn::Module& model) {
   return bytes;
 }
 
-// torchvision's residual networks, in the order of parameters().
+// The parameter sizes of torchvision's residual networks, in the order of parameters().
 class ResNetParameters {
  public:
   ResNetParameters(bool bottleneck, const std::vector<int>& blocks) {
@@ -72,14 +72,14 @@ class ResNetParameters {
 
  private:
   void add(int64_t elements) { bytes.push_back(elements * 4); }
-  void conv(int64_t in, int64_t out, int64_t kernel) {  // and the batch norm after it
+  void conv(int64_t in, int64_t out, int64_t kernel) {  // followed by its batch norm
     add(out * in * kernel * kernel);
     add(out);
     add(out);
   }
 };
 
-// Source of the layouts: PyTorch 2.9's own for resnet50, its rule for the others.
+// Source of the layouts: PyTorch 2.9 itself for resnet50, and its rule for the others.
 TEST(BucketPlan, OurModelsAreCutAsDdpCutsThem) {
   Mt19937 rng(42);
   const nn::Init init{rng};

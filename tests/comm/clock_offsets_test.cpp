@@ -21,7 +21,7 @@ nanoseconds true_time() {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
 
-// A clock that was right at `set` and since then runs faster by `rate`, `ahead` of the truth.
+// A clock that was `ahead` of the true time at `set` and runs too fast by the fraction `rate`.
 struct WrongClock {
   nanoseconds ahead{};
   double rate = 0;
@@ -47,7 +47,7 @@ TEST(ClockOffsets, AreRightWithinTheErrorThatTheyState) {
   for (size_t rank = 0; rank < 3; ++rank) {
     const comm::ClockOffset& offset = found[1].at(rank);
     const auto truth = static_cast<double>((clocks[rank].ahead - clocks[0].ahead).count());
-    EXPECT_LE(std::abs(offset.offset - truth), offset.error + 1) << rank;  // + rounding
+    EXPECT_LE(std::abs(offset.offset - truth), offset.error + 1) << rank;  // 1 for rounding
     EXPECT_EQ(offset.offset, found[2].at(rank).offset) << "ranks agree";
     EXPECT_LT(offset.error, 1e9);
   }
@@ -73,7 +73,7 @@ TEST(ClockMap, FollowsAClockThatDrifts) {
   std::this_thread::sleep_for(20ms);
   measure(after);
   const comm::ClockMap map(before[1], after[1]);
-  // The clock drifts while it is measured, too: by half the time that a measurement takes.
+  // The clock also drifts during a measurement, by half the time that it takes.
   const nanoseconds measuring = after[1].at - before[1].at - 60ms;
   const double drifted = 0.5 * static_cast<double>(measuring.count());
   const double error = map.on_rank0(clocks[1].show(middle)) - static_cast<double>(middle.count());

@@ -1,4 +1,4 @@
-// When buckets are exchanged, seen by a communicator that records what is asked of it.
+// Tests when buckets are exchanged, with a communicator that records its calls.
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ struct Log {
   int waits = 0;
 };
 
-// Done at its third advance().
+// Completes at the third call of advance().
 class SlowWork : public Work {
  public:
   explicit SlowWork(Log& log) : log_(log) {}
@@ -58,7 +58,7 @@ class ReducerOrder : public ::testing::Test {
  protected:
   ReducerOrder() : model_(peers_) {}
 
-  // One tensor a bucket unless `caps` says otherwise.
+  // One tensor per bucket unless `caps` says otherwise.
   GradientReducer reducer(ReducerOptions options = {}, const BucketCaps& caps = {1, 1}) {
     options.caps = caps;
     return {peers_, model_.stream, model_.parameters, model_.names, std::move(options)};
@@ -100,7 +100,7 @@ TEST_F(ReducerOrder, ABucketWaitsForThoseBeforeIt) {
 TEST_F(ReducerOrder, HooksAdvanceWhatIsUnderWay) {
   GradientReducer reducer = this->reducer();
   model_.backward();
-  // e is done in c's hook, d in b's, c in a's; b was advanced twice, a once.
+  // e completes in c's hook, d in b's, c in a's; b was advanced twice, a once.
   EXPECT_EQ(peers_.log.advances, 3 + 3 + 3 + 2 + 1);
   EXPECT_EQ(peers_.log.waits, 0);
   reducer.finish();
@@ -134,7 +134,7 @@ TEST_F(ReducerOrder, TimesSayWhatWasExposed) {
   const ExchangeTimes& times = reducer.times();
   ASSERT_EQ(times.buckets.size(), 2U);
   EXPECT_GE(times.exposed_s, 0.004);
-  EXPECT_GE(times.hidden_s, 0.010);  // the second bucket was under way while this rank slept
+  EXPECT_GE(times.hidden_s, 0.010);  // the second bucket was in progress during the sleep
   for (const BucketTimes& bucket : times.buckets) {
     EXPECT_LE(bucket.ready, bucket.start);
     EXPECT_GE(bucket.end - bucket.start, milliseconds(2));

@@ -1,4 +1,4 @@
-// Who takes part, how buckets lie in memory, and what is refused.
+// Tests which parameters take part, how buckets are laid out in memory, and what is refused.
 #include "comm/gradient_reducer.h"
 
 #include <algorithm>
@@ -154,7 +154,7 @@ TEST_F(Reducer, RefusesASecondBackwardOfAMicroStep) {
 }
 
 TEST_F(Reducer, RefusesToAddToTheLastStepsGradient) {
-  // A leaf of one shard looks like a reduced gradient of one row.
+  // A leaf of one shard looks like a reduced gradient with one row.
   KnownGradients model(alone_, 1);
   std::vector<Var> parameters = {Var(Tensor::zeros({1, 300}, Dtype::kF32), true)};
   model.parameters[4] = parameters[0];

@@ -1,4 +1,5 @@
-// Reduced gradients are the golden fold over micro-steps, shards and ranks, whatever the options.
+// Reduced gradients must equal the golden fold over micro-steps, shards and ranks, with any
+// options.
 #include <gtest/gtest.h>
 
 #include "comm/gradient_reducer.h"
@@ -16,12 +17,13 @@ using testing::known_sum;
 using testing::KnownGradients;
 using testing::KnownSum;
 
-// f16 holds no more than 65504.
+// The largest finite f16 is 65504.
 float scale_for(Dtype wire) {
   return wire == Dtype::kF16 ? 1e-5F : 1;
 }
 
-// A user's exchange: every rank gathers all versions of a bucket and sums them itself.
+// An exchange supplied by a user: every rank gathers all ranks' versions of a bucket and sums them
+// itself.
 std::unique_ptr<Work> gather_and_sum(Stream& stream, Communicator& peers, Bucket& bucket) {
   Tensor all = Tensor::empty({peers.size(), bucket.values.numel()}, bucket.values.dtype());
   peers.all_gather({bucket.values.bytes(), bucket.values.nbytes()}, {all.bytes(), all.nbytes()});
@@ -35,10 +37,10 @@ struct Setup {
   BucketCaps caps{};
   bool overlap = true;
   std::vector<size_t> order = {4, 3, 2, 1, 0};
-  bool gather = false;  // by gather_and_sum
+  bool gather = false;  // use gather_and_sum
 };
 
-// Trains two steps on ranks that are threads and holds the gradients to `sum`.
+// Trains two steps on ranks that are threads and compares the gradients with `sum`.
 void expect_golden(const Setup& setup, const KnownSum& sum) {
   std::vector<std::vector<float>> want;
   SingleCommunicator alone;
@@ -147,7 +149,7 @@ TEST(GradientSums, UnusedParametersCountAsZero) {
   }
 }
 
-// Every rank's versions of a parameter are summed, although only rank 1 has used it.
+// All ranks' versions of a parameter are summed, although only rank 1 has used it.
 TEST(GradientSums, UnusedOnOneRank) {
   spawn_ranks(2, [](Communicator& peers) {
     KnownGradients model(peers, 2);
@@ -185,7 +187,7 @@ TEST(GradientSums, WithoutAnExchangeTheyStayEachRanksOwn) {
   });
 }
 
-// Rank 2 says yes in the second of three steps.
+// Rank 2 answers yes in the second of three steps.
 void expect_answers(const ReducerOptions& base) {
   spawn_ranks(4, [&](Communicator& peers) {
     KnownGradients model(peers, 4);
@@ -224,7 +226,7 @@ TEST(GradientSums, AttackA10_AnAnswerOfEachRankTravelsAlongAndChangesNoBit) {
   expect_answers({.algorithm = Algorithm::kStar});
 }
 
-// What a compression does: leaves are rounded for the wire by the user's own exchange.
+// A compression hook: the user's own exchange rounds the leaves.
 TEST(GradientSums, AUsersExchangeTakesTheCommunicatorsPlace) {
   spawn_ranks(2, [](Communicator& peers) {
     KnownGradients model(peers, 2);

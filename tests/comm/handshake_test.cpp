@@ -21,7 +21,7 @@ Fields usual_fields() {
           {Kind::kArgument, "--epochs", "3"}};
 }
 
-// What format_error() gives on each rank; empty where the handshake passes.
+// The text of format_error() on each rank; empty if the handshake succeeds.
 std::vector<std::string> errors_of(int ranks, const std::function<Fields(int rank)>& fields_of) {
   std::vector<std::string> errors(static_cast<size_t>(ranks));
   spawn_ranks(ranks, [&](Communicator& peers) {

@@ -135,7 +135,7 @@ TEST(Launch, ByHand) {
   EXPECT_FALSE(launch_of(mpirun, {.url = "file:///tmp/x"}).needs_mpi());
 }
 
-// main.py's single-node command line is typed under mpirun and torchrun too.
+// Users may give main.py's single-node command line under mpirun and torchrun, too.
 TEST(Launch, MainPysNodeCountsMeanNothingHere) {
   EXPECT_EQ(launch_of({}, {.url = "tcp://127.0.0.1:FREEPORT", .rank = 0, .size = 1}).size, 1);
   const Environment torchrun = {{"RANK", "1"}, {"WORLD_SIZE", "2"}};
@@ -187,7 +187,7 @@ TEST(Launch, NonsenseIsNamed) {
   EXPECT_THROW(launch_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "0"}}), EnvironmentError);
 }
 
-// Each rank would train by itself.
+// Otherwise each rank would train by itself.
 TEST(Launch, HalfOfWhatRanksNeedIsRefused) {
   EXPECT_THROW(launch_of({{"WORLD_SIZE", "2"}}), EnvironmentError);
   EXPECT_THROW(launch_of({{"RANK", "1"}}), EnvironmentError);

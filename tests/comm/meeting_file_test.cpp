@@ -31,7 +31,8 @@ TEST(MeetingFile, IsForItsUserAlone) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// Fuzzing found that a file with names made ranks ask a name service, for seconds each.
+// Fuzzing found that a file with host names made ranks query a name service, which took seconds for
+// each name.
 TEST(MeetingFile, HoldsNumbersAndNoNamesOfHosts) {
   const testing::TempDir dir;
   const std::string path = (dir / "meet").string();

@@ -74,7 +74,7 @@ TEST(MeetingPlace, MasterVariables) {
   EXPECT_THROW(environment_place(Environment{{{"MASTER_PORT", "x"}}}), EnvironmentError);
 }
 
-// Its agent listens on MASTER_PORT itself.
+// torchrun's agent itself listens on MASTER_PORT.
 TEST(MeetingPlace, TorchrunsOwnPortIsLeftToItsAgent) {
   Environment torchrun{{{"MASTER_ADDR", "node7"},
                         {"MASTER_PORT", "29500"},

@@ -1,4 +1,4 @@
-// Ranks that look for each other over the loopback, and those who disturb them.
+// Ranks that find each other over the loopback device, and processes that disturb them.
 #include "comm/tcp/meeting.h"
 
 #include <atomic>
@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A port that was free a moment ago.
+// A port that was free just now.
 uint16_t free_port() {
   return Address::of_socket(listen_at(Address::any(AF_INET, 0)).get()).port();
 }
@@ -68,7 +68,7 @@ Outcome try_to_meet(const MeetingPlace& place, int rank, int size, const Meeting
   }
 }
 
-// The given ranks of `size`, each on a thread.
+// Runs the given ranks of `size`, each on a thread.
 std::vector<Outcome> meet_all(const MeetingPlace& place,
                               const std::vector<int>& ranks,
                               int size,
@@ -82,7 +82,7 @@ std::vector<Outcome> meet_all(const MeetingPlace& place,
   return outcomes;
 }
 
-// Each two ranks hold the two ends of one connection.
+// Every two ranks must have the two ends of one connection.
 void expect_full_mesh(std::vector<Outcome>& ranks) {
   const int size = static_cast<int>(ranks.size());
   for (int a = 0; a < size; ++a) {
@@ -110,7 +110,7 @@ TEST(Meeting, RanksFindEachOtherInAnyOrder) {
   auto six = meet_all(local_place(), {0, 1, 2, 3, 4, 5}, 6);
   expect_full_mesh(six);
 
-  const MeetingPlace place = local_place();  // rank 0 last
+  const MeetingPlace place = local_place();  // rank 0 comes last
   std::vector<Outcome> late(3);
   std::vector<std::thread> threads;
   for (int rank = 2; rank >= 0; --rank) {
@@ -127,7 +127,7 @@ TEST(Meeting, InAFileThatIsGoneThen) {
   const testing::TempDir dir;
   const std::string path = (dir / "meet").string();
   const MeetingPlace place = {.file = path, .host = {}, .ports = {}, .token = {}};
-  {  // left by ranks 0 that were killed
+  {  // the files that killed ranks 0 left
     std::ofstream(path + ".new") << "lockstep mee";
     std::ofstream(path) << "lockstep meeting 1\n00000000000000aa 00000000000000bb\n127.0.0.1 1\n";
     std::filesystem::permissions(path, std::filesystem::perms(0600));
@@ -231,7 +231,7 @@ TEST(Meeting, StrangersAreRefusedNamedAndDisturbNobody) {
   say_hello(other_job, {.key = 1, .rank = 1, .size = 2});
   const UniqueFd newer = caller_of(place);
   say_hello(newer, {.version = 9, .rank = 1, .size = 2});
-  caller_of(place);  // and goes
+  caller_of(place);  // connects and disconnects
   const UniqueFd half = caller_of(place);
   const Hello hello;
   say(half, std::span(reinterpret_cast<const char*>(&hello), 20));
@@ -299,7 +299,7 @@ TEST(Meeting, ARankThatComesTwiceIsNamedToAll) {
   }
 }
 
-// Ranks for which there is no place in the table, or that rank 0 is itself.
+// Rank numbers that are out of range, or rank 0's own.
 TEST(Meeting, ARankThatCannotBeEndsTheMeeting) {
   for (const int rank : {-1, 0, 3}) {
     const MeetingPlace place = local_place();
@@ -331,7 +331,7 @@ TEST(Meeting, DifferentNumbersOfRanksAreNamedToBoth) {
   }
 }
 
-// What stands at rank 0's address says something else, in any length.
+// Another program at rank 0's address sends other data, of any length.
 TEST(Meeting, AFalseRank0IsNotBelieved) {
   const UniqueFd listener = listen_at(Address(Address::any(AF_INET, 0)));
   const MeetingPlace place = {.file = {},

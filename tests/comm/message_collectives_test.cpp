@@ -1,4 +1,4 @@
-// MessageCommunicator on ranks that exchange messages through mailboxes.
+// Tests MessageCommunicator on ranks that exchange messages through mailboxes.
 #include <atomic>
 #include <thread>
 
@@ -14,7 +14,7 @@ using testing::ExpectedSum;
 using testing::kExchanges;
 using testing::spawn_mailbox_ranks;
 
-// Every algorithm against the definition of the sum.
+// Compares every algorithm with the definition of the sum.
 void check_definition(int ranks, Dtype dtype) {
   for (const int64_t count : testing::collective_counts(ranks)) {
     const ExpectedSum want(ranks, count, dtype);
@@ -119,7 +119,7 @@ TEST(MessageAllReduce, RefusesWhatItCannotSum) {
   });
 }
 
-// A rank that only computes after its first look holds nobody up but those who need its part.
+// A rank that computes after its first advance() delays only the ranks that need its part.
 TEST(MessageAllReduce, AdvanceNeverWaits) {
   std::atomic<bool> late = false;
   spawn_mailbox_ranks(2, [&](Communicator& peers) {

@@ -1,4 +1,4 @@
-// The library itself: missing, of no use, or the one that is installed.
+// Tests loading NCCL: the library is missing, is another library, or is the installed one.
 #include <optional>
 #include <type_traits>
 
@@ -46,7 +46,7 @@ TEST(NcclLibrary, RealOneIsTakenWhereItIs) {
   EXPECT_EQ(real->version().substr(0, 2), "2.");
 }
 
-// Its threads may outlive static objects.
+// NCCL's threads may outlive static objects.
 TEST(CudaAuditA5, NcclIsNeverClosed) {
   EXPECT_TRUE(std::is_trivially_destructible_v<Api>);
 }

@@ -1,4 +1,5 @@
-// AlexNet and GhostNet with dropout: the bits of their training do not depend on ranks and threads.
+// AlexNet and GhostNet with dropout: the bits of the trained weights do not depend on ranks or
+// threads.
 #include <gtest/gtest.h>
 
 #include "comm/thread_communicator.h"
@@ -11,7 +12,7 @@
 namespace lockstep::comm::photo_network_same_bits_test {
 namespace {
 
-constexpr int64_t kImages = 4;  // an optimizer step, a shard each
+constexpr int64_t kImages = 4;  // per optimizer step, with one image per shard
 constexpr int64_t kSteps = 2;
 
 struct Network {
@@ -35,7 +36,7 @@ Shards shards_of(Communicator& ranks) {
   return shards;
 }
 
-// Rank 0's parameters and running statistics.
+// Returns a digest of rank 0's parameters and running statistics.
 uint64_t train(const Network& network, const Run& run) {
   uint64_t value = 0;
   const Tensor images =

@@ -1,4 +1,4 @@
-// Errors of ranks on threads whose peers do not do their part.
+// Errors of ranks on threads when their peers do not do their part.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@
 
 namespace lockstep::testing {
 
-// comm::spawn_ranks and spawn_mailbox_ranks.
+// The type of comm::spawn_ranks and spawn_mailbox_ranks.
 using SpawnRanks = void(int ranks,
                         const std::function<void(Communicator& peers)>& body,
                         std::chrono::milliseconds stall_abort);
 
-// Runs `body` on `ranks` ranks and returns the error that it must end with.
+// Runs `body` on `ranks` ranks and returns the error with which it must end.
 inline CommError error_of(SpawnRanks& spawn,
                           int ranks,
                           const std::function<void(Communicator&)>& body,

@@ -1,4 +1,4 @@
-// What a rank says when others do not do their part, whatever ranks talk through.
+// Tests the errors of ranks whose peers do not do their part, over any transport.
 #include "tests/comm/rank_errors.h"
 
 #include <atomic>
@@ -28,7 +28,7 @@ void PrintTo(const Ranks& ranks, std::ostream* out) {
 
 class RankErrors : public ::testing::TestWithParam<Ranks> {
  protected:
-  // Of 3 ranks the last does nothing until the others have given up.
+  // The last of 3 ranks does nothing until the others have given up.
   static CommError stall_of(const std::function<void(Communicator&)>& body) {
     std::atomic<int> failed = 0;
     return error_of(
@@ -87,7 +87,7 @@ TEST_P(RankErrors, DeadlineHoldsInBlockingCalls) {
   EXPECT_EQ(floats.why(), "rank 2 did not take part for 0.05 s");
 }
 
-// Whether they notice at the start or while they wait.
+// The others may notice the error when they start the sum or while they wait.
 TEST_P(RankErrors, FirstErrorEndsAll) {
   std::atomic<int> lost = 0;
   const auto body = [&](Communicator& peers) {
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(Over,
                                            Ranks{"SharedMemory", spawn_ranks}),
                          ::testing::PrintToStringParamName());
 
-// A message that is already on its way tells of nothing: the others start and wait.
+// A message that was already sent does not show the error, so the others start the sum and wait.
 TEST(MessageErrors, FirstErrorEndsThoseUnderWay) {
   std::atomic<int> lost = 0;
   const auto body = [&](Communicator& peers) {
@@ -177,7 +177,7 @@ TEST(MessageErrors, FirstErrorEndsThoseUnderWay) {
   EXPECT_EQ(lost, 4);
 }
 
-// The clock starts over with every round: 16 steps of the ring, each late by less than the
+// The deadline starts over in every round: the ring takes 16 steps, each late by less than the
 // deadline.
 TEST(MessageErrors, DeadlineIsForOneRound) {
   constexpr auto kLate = 25ms;

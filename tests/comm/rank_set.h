@@ -1,4 +1,4 @@
-// Ranks that share memory, all in the hands of one test.
+// Ranks that share memory, all controlled by one test.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,8 @@
 
 namespace lockstep::testing {
 
-// Calls that do not wait may be made here, one rank after another: a test chooses who goes when.
+// A test may make calls that do not wait itself, for one rank after another, to control their
+// order.
 class RankSet {
  public:
   using MakeHost = std::function<std::unique_ptr<comm::SharedHost>(comm::ThreadGroup&, int rank)>;
@@ -28,7 +29,7 @@ class RankSet {
   int size() const { return static_cast<int>(ranks_.size()); }
   Communicator& operator[](int rank) { return *ranks_[static_cast<size_t>(rank)]; }
 
-  // Calls body(rank) on a thread for each.
+  // Calls body(rank) for every rank, each on a thread.
   void together(const std::function<void(int rank)>& body) {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < size(); ++rank) threads.emplace_back(body, rank);

@@ -34,7 +34,7 @@ Tensor state_tensor(Dtype dtype) {
   return tensor;
 }
 
-// What each of `ranks` ranks is told when `damage` has changed some ranks' tensors.
+// What each of `ranks` ranks gets from the audit after `damage` has changed some ranks' tensors.
 std::vector<std::optional<ReplicaDifference>> audit(
     int ranks, const std::function<void(int rank, std::vector<NamedTensor>&)>& damage) {
   std::vector<std::optional<ReplicaDifference>> told(static_cast<size_t>(ranks));
@@ -50,7 +50,7 @@ std::vector<std::optional<ReplicaDifference>> audit(
   return told;
 }
 
-// All ranks must be told the same.
+// All ranks must get the same difference.
 std::string text_told(const std::vector<std::optional<ReplicaDifference>>& told) {
   for (const auto& difference : told) {
     if (!difference.has_value()) return "nothing";

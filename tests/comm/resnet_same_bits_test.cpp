@@ -1,4 +1,4 @@
-// ResNet-20: the bits of its training do not depend on ranks and threads.
+// ResNet-20: the bits of the trained weights do not depend on ranks or threads.
 #include <cstring>
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 namespace lockstep::comm::resnet_same_bits_test {
 namespace {
 
-constexpr int64_t kImages = 8;  // an optimizer step, a shard each
+constexpr int64_t kImages = 8;  // per optimizer step, with one image per shard
 constexpr int64_t kSteps = 2;
 
 struct Run {
@@ -34,7 +34,8 @@ Shards shards_of(const Run& run, Communicator& ranks) {
   return shards;
 }
 
-// A digest a rank, of parameters and momentum; rank 0's with running statistics.
+// Returns a digest per rank of its parameters and momentum; rank 0's includes the running
+// statistics.
 std::vector<uint64_t> train(const Run& run) {
   std::vector<uint64_t> digests(static_cast<size_t>(run.ranks));
   const Tensor images = testing::random_tensor({kImages, 3, 12, 12}, 7, -1, 1);

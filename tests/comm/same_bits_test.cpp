@@ -1,4 +1,5 @@
-// The promise: a run's bits do not depend on how many ranks its shards are spread over.
+// The promise: a run's bits do not depend on the number of ranks over which its shards are
+// distributed.
 #include <cstring>
 
 #include <fmt/core.h>
@@ -13,7 +14,7 @@
 namespace lockstep::comm::same_bits_test {
 namespace {
 
-constexpr int64_t kImages = 48;  // an optimizer step
+constexpr int64_t kImages = 48;  // per optimizer step
 constexpr int64_t kSteps = 3;
 
 struct Run {
@@ -24,13 +25,13 @@ struct Run {
   int threads = 1;
   BucketCaps caps{};
   bool overlap = true;
-  std::vector<int64_t> leaf_order = {0, 1, 2, 3, 4, 5, 6, 7};  // whose images a leaf holds
+  std::vector<int64_t> leaf_order = {0, 1, 2, 3, 4, 5, 6, 7};  // the group of images in each leaf
 
   // Shard k of micro-step a is leaf a * shards + k.
   int64_t images_per_leaf() const { return kImages / (shards * micro_steps); }
 };
 
-// Rows of `all` for this rank: its shards' images, in leaf_order.
+// The rows of `all` for this rank: the images of its shards, in leaf_order.
 Tensor rows_of(const Tensor& all, const Shards& shards, const Run& run) {
   const int64_t count = run.images_per_leaf();
   Tensor mine = all.shape().rank() == 1 ? Tensor::empty({shards.images()}, all.dtype())
@@ -57,15 +58,16 @@ Shards shards_of(const Run& run, Communicator& ranks, int64_t micro_step) {
 }
 
 struct Result {
-  // Of each rank's parameters and momentum, and group 0's statistics on rank 0.
+  // Digests of each rank's parameters and momentum; rank 0's includes group 0's statistics.
   std::vector<uint64_t> digests;
-  std::vector<int64_t> images;  // that each rank saw in a step
-  std::vector<int64_t> moved;   // bytes that each rank moved
+  std::vector<int64_t> images;  // seen by each rank in a step
+  std::vector<int64_t> moved;   // bytes moved by each rank
   int64_t bucket_bytes = 0;
 };
 
-// What may cross between ranks: buckets as in any all-reduce, and a vector a shard for each batch
-// norm of ConvNet whose groups span ranks; no images, no activations.
+// The only data that may cross between ranks: buckets, as in any all-reduce, and one vector per
+// shard for each batch norm of ConvNet whose groups span ranks. No images and no activations are
+// exchanged.
 int64_t expected_bytes(const Run& run, int64_t bucket_bytes) {
   int64_t vectors = 0;
   for (const int64_t channels : {16, 32}) {
@@ -150,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Case{1, 1}, Case{2, 1}, Case{8, 1}, Case{1, 3}, Case{8, 2}),
     [](const auto& run) { return fmt::format("G{}A{}", run.param.groups, run.param.micro_steps); });
 
-// What tutorials claim of DDP and gradient accumulation, to the bit.
+// Tutorials claim this of DDP and gradient accumulation; here it holds to the bit.
 TEST(SameBitsAcross, EightRanksAndEightMicroStepsOfOne) {
   const Result eight_ranks = train({.ranks = 8, .shards = 8, .groups = 8});
   const Result eight_steps = train({.ranks = 1, .shards = 1, .groups = 1, .micro_steps = 8});
@@ -173,7 +175,7 @@ TEST(SameBitsAcross, BucketsAndOverlap) {
   }
 }
 
-// Mutants: the tests above would see leaves that changed places, and group numbers that moved.
+// Mutants: the tests above would detect swapped leaves and changed group numbers.
 TEST(SameBitsMutant, SwappedLeavesChangeBits) {
   EXPECT_NE(train({.leaf_order = {0, 2, 1, 3, 4, 5, 6, 7}}).digests, train({}).digests);
 }

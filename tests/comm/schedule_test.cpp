@@ -67,7 +67,7 @@ constexpr bool neighbors_agree() {
 }
 static_assert(neighbors_agree());
 
-// [rank][slice][source]: how often a source's values are in that rank's version of a slice.
+// [rank][slice][source]: how often the values of a source are in that rank's version of a slice.
 using Terms = std::vector<std::vector<std::vector<int>>>;
 
 Terms own_values(int ranks) {

@@ -1,5 +1,4 @@
-// Every algorithm against the definition of the sum, in memory that ranks share and in other
-// memory.
+// Compares every algorithm with the definition of the sum, in shared memory and in other memory.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -12,7 +11,7 @@ namespace {
 
 using testing::ExpectedSum;
 
-constexpr int64_t kOddOffset = 3;  // elements; neither f32 nor f16 is aligned to anything there
+constexpr int64_t kOddOffset = 3;  // elements; aligns neither f32 nor f16
 
 std::vector<ExpectedSum> expected_sums(int ranks, Dtype dtype) {
   std::vector<ExpectedSum> sums;

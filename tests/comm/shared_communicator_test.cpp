@@ -1,4 +1,4 @@
-// Memory, byte counts and errors of ranks that share memory.
+// Tests memory, byte counts and errors of ranks that share memory.
 #include "comm/shared/shared_communicator.h"
 
 #include <algorithm>
@@ -55,20 +55,20 @@ TEST(SharedMemory, IsSummedWhereItLiesAndOtherMemoryAtOnce) {
   EXPECT_TRUE(others[0].start_all_reduce({.values = Tensor::zeros({10}, Dtype::kF32)})->advance());
 }
 
-// Nobody waits for them; the queue has room for fewer.
+// No rank waits for these sums, which are more than the queue can hold.
 TEST(SharedMemory, SumsThatNobodyWaitsForAreDone) {
   constexpr int kSums = 80;
   spawn_ranks(2, [](Communicator& peers) {
     Tensor memory = peers.allocate({kSums}, Dtype::kF32);
     std::ranges::fill(memory.span<float>(), 1.0F);
-    std::unique_ptr<Work> last;  // the queue does them in order
+    std::unique_ptr<Work> last;  // the queue runs them in order
     for (int i = 0; i < kSums; ++i) last = peers.start_all_reduce({.values = memory.slice(i, 1)});
     last->wait();
     EXPECT_THAT(memory.span<float>(), ::testing::Each(2.0F));
   });
 }
 
-// What each rank counts for one sum of `count` f32.
+// The traffic that each rank counts for one sum of `count` f32 values.
 std::vector<Traffic> traffic_of(int ranks, int64_t count, Algorithm algorithm) {
   std::vector<Traffic> traffic(static_cast<size_t>(ranks));
   spawn_ranks(ranks, [&](Communicator& peers) {
@@ -135,7 +135,7 @@ TEST(SharedTraffic, CountsWhatComesFromOthers) {
 
 TEST(SharedAlgorithms, NoneExchangesNothing) {
   spawn_ranks(2, [](Communicator& peers) {
-    if (peers.rank() == 1) return;  // not even waited for
+    if (peers.rank() == 1) return;  // the other rank does not wait for it
     Tensor values = Tensor::zeros({10}, Dtype::kF32);
     *values.data<float>() = 3;
     EXPECT_TRUE(
@@ -218,7 +218,8 @@ TEST(SharedErrors, StalledRanksAndTheBucketAreNamed) {
   }
 }
 
-// A rank that enters and then stops is what the ring's other ranks wait for, directly or not.
+// All other ranks of a ring wait, directly or indirectly, for a rank that enters the sum and then
+// stops.
 TEST(SharedErrors, ARankThatStopsInsideASumIsNamedByAll) {
   for (const Algorithm algorithm : {Algorithm::kTree, Algorithm::kRing}) {
     std::atomic<int> failed = 0;
@@ -258,7 +259,7 @@ TEST(SharedErrors, ARankMayEndWhenItsPartIsDone) {
     Tensor values = peers.allocate({100}, Dtype::kF32);
     std::ranges::fill(values.span<float>(), 1.0F);
     const auto work = peers.start_all_reduce({.values = values, .algorithm = Algorithm::kStar});
-    if (peers.rank() == 2) std::this_thread::sleep_for(200ms);  // rank 1 is gone, rank 0 waits
+    if (peers.rank() == 2) std::this_thread::sleep_for(200ms);  // rank 1 ends, rank 0 waits
     work->wait();
     EXPECT_THAT(values.span<float>(), ::testing::Each(3.0F));
   });

@@ -1,4 +1,4 @@
-// The promises of the ranks' counters, whichever rank is slow.
+// Tests the guarantees of the ranks' counters, whichever rank is slow.
 #include <chrono>
 #include <cmath>
 #include <random>
@@ -24,8 +24,8 @@ static_assert(reached(2, 0xfffffffe) && !reached(0xfffffffe, 2));
 
 constexpr float kPoison = 1e30F;
 
-// One rank of a random schedule: starts sums and looks at them at random times, and destroys values
-// the moment that they are its own again.
+// One rank of a random schedule. It starts and polls sums at random times, and overwrites the
+// values as soon as they are its own again.
 struct Player {
   Communicator& peers;
   Tensor memory;
@@ -136,7 +136,7 @@ TEST(SharedProtocol, ManySumsMayBeUnderWay) {
   });
 }
 
-// Values are destroyed at once, and the next sum begins.
+// Values are overwritten immediately, and the next sum begins.
 TEST(SharedProtocol, ValuesAreFreeWhenTheSumIsOver) {
   constexpr int64_t kCount = 5000;
   for (const Algorithm algorithm : kExchanges) {
@@ -153,7 +153,7 @@ TEST(SharedProtocol, ValuesAreFreeWhenTheSumIsOver) {
   }
 }
 
-// Gives its counters a start shortly before they wrap.
+// Starts its counters shortly before they wrap.
 class WrappingHost : public ThreadHost {
  public:
   using ThreadHost::ThreadHost;

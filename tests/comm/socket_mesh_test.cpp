@@ -24,7 +24,7 @@
 namespace lockstep::comm::socket_mesh_test {
 namespace {
 
-// Rank 0 and rank 1 of a job of two.
+// The two ranks of a job.
 struct Pair {
   void connect() {
     std::future<void> above = std::async(std::launch::async, [&] { peer->connect(); });
@@ -48,7 +48,7 @@ TEST(SocketMesh, ADescriptorReachesARankAndNoneThatHasEnded) {
   EXPECT_FALSE(ranks.here.send_fd(1, STDERR_FILENO));
 }
 
-// A connection to rank 0's socket; errno says why there is none.
+// Connects to rank 0's socket. If that fails, errno gives the reason.
 UniqueFd stranger(const std::string& token) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -60,7 +60,7 @@ UniqueFd stranger(const std::string& token) {
   return socket;
 }
 
-// Connects as fast as it can, with as many connections at once as it may have.
+// Connects as fast as possible, with as many connections at once as the process may have.
 [[noreturn]] void flood(const std::string& token, bool as_another_user) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -74,10 +74,10 @@ UniqueFd stranger(const std::string& token) {
   }
 }
 
-// Row C1: the queue was full of another user's connections, and ranks went on over MPI.
+// Row C1: the queue was full of another user's connections, and the ranks fell back to MPI.
 TEST(SocketMesh, AttackC1_AFloodOfStrangersKeepsNoRankOut) {
   Pair ranks;
-  const bool may_change_user = ::geteuid() == 0;  // else the strangers are the same user's
+  const bool may_change_user = ::geteuid() == 0;  // otherwise the flood comes from the same user
   std::vector<pid_t> strangers;
   for (int i = 0; i < 2; ++i) {
     strangers.push_back(::fork());

@@ -1,4 +1,4 @@
-// Messages over sockets: the same sums as over any transport, and peers that misbehave.
+// Tests messages over sockets: the same sums as over any transport, and peers that misbehave.
 #include "comm/tcp/tcp_transport.h"
 
 #include <thread>
@@ -46,7 +46,7 @@ TEST_P(TcpRanks, MoveWhatTheScheduleSays) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, TcpRanks, ::testing::Values(1, 2, 3, 5, 8));
 
-// Far more than a socket holds, while the receiver is in other calls.
+// Sends far more than a socket buffers while the receiver is in other calls.
 TEST(TcpTransport, LargeMessagesComeEarlyAndWhole) {
   spawn_tcp_ranks(2, [](Communicator& peers) {
     const Tensor large = testing::integers_of(peers.rank(), 1 << 21, Dtype::kF32);
@@ -102,7 +102,7 @@ TEST(TcpTransport, APeerThatEndsIsNamedOnlyWhereItIsMissed) {
   EXPECT_THAT(error.what(), HasSubstr("lost a peer in all_reduce #2"));
   EXPECT_EQ(error.why(), "rank 2 is gone");
 
-  spawn_tcp_ranks(3, [](Communicator& peers) {  // rank 1 has ended when rank 2 sends at last
+  spawn_tcp_ranks(3, [](Communicator& peers) {  // rank 1 has ended when rank 2 sends
     std::vector<std::byte> byte(1);
     if (peers.rank() == 2) std::this_thread::sleep_for(400ms);
     if (peers.rank() == 1) return;
@@ -152,7 +152,7 @@ TEST(TcpTransport, DifferentCallsAreNamedAtOnce) {
             "rank 1 in broadcast #1 expected 48 bytes, rank 0 in broadcast #1 sent 40");
 }
 
-// What the other end of rank 0's only connection says.
+// The error after the peer of rank 0's only connection sends these bytes.
 CommError error_from(std::span<const std::byte> said) {
   auto mesh = testing::socket_mesh(2);
   TcpTransport transport(0, std::move(mesh[0]), true);
@@ -178,7 +178,7 @@ TEST(TcpTransport, GarbageIsRefused) {
               HasSubstr("rank 1 in another call sent 16"));
 }
 
-// A size that a header claims takes no memory before its bytes come.
+// The size in a header must not allocate memory before the bytes arrive.
 TEST(TcpTransport, AHugeClaimTakesNoMemory) {
   auto mesh = testing::socket_mesh(2);
   TcpTransport transport(0, std::move(mesh[0]), true);

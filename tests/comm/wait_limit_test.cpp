@@ -1,4 +1,5 @@
-// Waits for ranks that are busy for long, such as with a slow disk: limits, warnings, records.
+// Tests waits for ranks that are busy for a long time, such as with a slow disk: limits, warnings,
+// records.
 #include "comm/wait_limit.h"
 
 #include <chrono>
@@ -28,7 +29,7 @@ using Spawn = void (*)(int, const std::function<void(Communicator&)>&, milliseco
 
 class SlowParts : public ::testing::TestWithParam<Spawn> {
  protected:
-  // Rank 1 of three is busy for so long. Returns what was told, or the error's reason.
+  // Rank 1 of three is busy for this long. Returns the warnings, or the error's reason.
   std::vector<std::string> spawn(milliseconds busy, std::chrono::seconds limit) {
     std::mutex mutex;
     std::vector<std::string> told;
@@ -101,7 +102,7 @@ TEST_P(SlowParts, AWaitIsWarnedOfWithRankAndCall) {
                           "gives up after 2 s"));
 }
 
-// Rank 1 stays away from the second sum, whose deadline passes.
+// Rank 1 does not join the second sum, so its deadline passes.
 TEST_P(SlowParts, ARecorderHasEachCallAndTheWaitThatFailed) {
   std::vector<std::unique_ptr<FlightRecorder>> recorders;
   for (int rank = 0; rank < 3; ++rank) {

@@ -1,4 +1,5 @@
-// train_resnet -a airbench94 on the built-in shapes: few steps, for it is a wide network.
+// train_resnet -a airbench94 on the built-in shapes. The network is wide, so the runs take few
+// steps.
 #include "core/safetensors.h"
 #include "tests/e2e/training_runs.h"
 #include "tests/support/close.h"
@@ -10,7 +11,8 @@ constexpr const char* kFilters = "0.weight";
 
 class Airbench : public ::testing::Test {
  protected:
-  // Sixteen images a step in four shards, three steps unless `more` says otherwise.
+  // Trains with sixteen images per step in four shards, for three steps unless `more` says
+  // otherwise.
   ProgramResult run(int ranks, const std::string& name, const Arguments& more = {}) const {
     Arguments line = {"train_resnet", "-a", "airbench94", "--max-steps", "3", "--no-eval"};
     line.insert(line.end(), {"--global-batch-size", "16", "--shards", "4", "--bn-groups", "4"});
@@ -54,7 +56,7 @@ TEST_F(Airbench, TrainsIn16BitsWithTheSameBitsOnTwoRanks) {
   }
 }
 
-// The filters depend on the images and their normalization alone. No step changes them, and weights
+// The filters depend only on the images and their normalization. No step changes them, and weights
 // of another training replace them.
 TEST_F(Airbench, FitsItsFiltersToTheImagesOnce) {
   train(1, "first", {"--max-steps", "1"});

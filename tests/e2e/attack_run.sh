@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/attack_run.sh: ranks that differ in oneDNN's instruction set, little address space, misspelled
-# variables; scripts/run with odd options, a pager that goes away, files that killed jobs left, and a small /dev/shm.
-# Each part is named after the row of the attack that found it.
+# usage: tests/e2e/attack_run.sh: ranks with different oneDNN instruction sets, little address space, misspelled
+# variables; scripts/run with unusual options, a pager that exits early, files left by killed jobs, and a small
+# /dev/shm. Each part is named after the row of the attack that found it.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -12,7 +12,7 @@ fail() { echo "$*" >&2; exit 1; }
 train=(train_convnet --print-freq 1 --shards 2 --no-eval)
 program=("$root/build/release/bin/${train[0]}" "${train[@]:1}")
 
-# AttackB3: rank 1's oneDNN makes code for an older processor.
+# AttackB3: rank 1's oneDNN generates code for an older processor.
 code=0
 # shellcheck disable=SC2016
 "$run" -np 2 "$(command -v bash)" -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || export DNNL_MAX_CPU_ISA=SSE41; exec "$@"' \
@@ -20,7 +20,7 @@ code=0
 [ $code = 5 ] || fail "B3: exit $code"
 grep -q 'ranks differ in instruction set of oneDNN' "$work/differ.log" || fail "B3: $(cat "$work/differ.log")"
 
-# AttackB5: it trains, or says that memory is short; a loader of libraries that fails exits 127.
+# AttackB5: the run trains or reports too little memory. If the dynamic loader fails, the exit code is 127.
 for mib in 140 150 160 165 170 175 190 200; do
   code=0
   (ulimit -v $((mib << 10)) && exec "${program[@]}" --max-steps 2 -o "$work/$mib") >"$work/little.log" 2>&1 || code=$?
@@ -37,12 +37,12 @@ LOCKSTEP_EPOCH=1 "${program[@]}" -o "$work/none" 2>"$work/variable.log" || code=
 [ $code = 2 ] || fail "B8: exit $code"
 grep -q 'LOCKSTEP_EPOCHS, or unset it' "$work/variable.log"
 
-# AttackB9: both words behind --mca are its own.
+# AttackB9: --mca takes the two words after it.
 "$run" -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true 2>"$work/mca.log" ||
   fail "B9: $(cat "$work/mca.log")"
 grep -q 'mpirun -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true' "$work/mca.log"
 
-# What is printed to a full disk is not lost without a word.
+# A program that prints to a full disk must report an error.
 for words in "lockstep doctor" "train_convnet --help" "train_convnet --man" "train_convnet --print-config"; do
   code=0
   # shellcheck disable=SC2086  # a program and its arguments
@@ -51,12 +51,12 @@ for words in "lockstep doctor" "train_convnet --help" "train_convnet --man" "tra
   grep -q 'No space left on device' "$work/full.log" || fail "$words > /dev/full: $(cat "$work/full.log")"
 done
 
-# AttackC4: more than ten lines come after the reader has gone.
+# AttackC4: more than ten lines follow after the reader has exited.
 LOCKSTEP_FAULT=slow:rank=0,ms=10 "$run" -np 2 "${train[@]}" --max-steps 40 -o "$work/paged" 2>&1 |
   head -1 >/dev/null || true
 grep -q '"exit_code": 0' "$work/paged/run.json" || fail "C4: the run ended with its pager"
 
-# AttackC2: a segment and a session folder of a process that is gone, and of one that lives.
+# AttackC2: a segment and a session folder of a process that has ended, and of one that is alive.
 host=$(hostname) user=$(id -u)
 sessions=$work/tmp/ompi.$host.$user
 mkdir -p "$sessions/pid.4194999" "$sessions/pid.$$"
@@ -68,7 +68,7 @@ for path in "$sessions/pid.4194999" "$segment.gone"; do [ ! -e "$path" ] || fail
 for path in "$sessions/pid.$$" "$segment.new"; do [ -e "$path" ] || fail "C2: $path is gone"; done
 rm "$segment.new"
 
-# AttackC5: where this user may mount.
+# AttackC5: only if this user may mount.
 small() { unshare -m sh -c 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"' sh "$@"; }
 small true 2>/dev/null || { echo "C5 needs root"; exit 0; }
 small "$run" -np 2 "${train[@]}" --max-steps 5 -o "$work/small" >"$work/small.log" 2>&1 ||

@@ -1,5 +1,5 @@
-// Random changes to training images in whole runs: the same bits on any number of ranks, and after
-// a resume.
+// Random changes to training images in whole runs: the bits are the same on any number of ranks and
+// after a resume.
 #include "tests/e2e/photo_runs.h"
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
@@ -7,7 +7,7 @@
 namespace lockstep::testing::augmentation_test {
 namespace {
 
-// Three epochs of three steps; the last of an epoch is short.
+// Three epochs of three steps. The last step of an epoch is short.
 class AugmentedRuns : public ::testing::TestWithParam<Arguments> {
  protected:
   void SetUp() override { write_small_mnist(dir_ / "mnist", 90, 40); }
@@ -38,7 +38,7 @@ TEST_P(AugmentedRuns, HaveTheSameBitsOnOneTwoAndFourRanks) {
   EXPECT_NE(digest("plain"), digest("1")) << "the flags change nothing";
 }
 
-// Stopped in the middle of the second epoch, whose images show the other side.
+// Stopped in the middle of the second epoch, in which the images are mirrored the other way.
 TEST_P(AugmentedRuns, GoOnWithinAnEpochOnTwoRanks) {
   run(1, "whole", GetParam());
   run(1, "parts", GetParam(), {"--max-steps", "5"});
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Arguments{"--aug-repeats", "3", "--flip", "random"},
                       Arguments{"--cutmix-alpha", "1", "--mixup", "0.4", "--random-erase", "1"}));
 
-// Two epochs of two steps; the second process begins in the middle of the second one.
+// Two epochs of two steps. The second process begins in the middle of the second epoch.
 TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
   const TempDir dir;
   write_image_folders(dir / "photos", 8);
@@ -104,7 +104,7 @@ TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
             read_json(dir / "one" / "run.json").at("digest"));
 }
 
-// All that ResNet Strikes Back trains with, at once.
+// Uses all techniques of ResNet Strikes Back at once.
 TEST(AugmentedPhotos, HaveTheSameBitsWithLambBinaryLossesAndAllChanges) {
   const TempDir dir;
   write_image_folders(dir / "photos", 8);

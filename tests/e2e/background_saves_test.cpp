@@ -1,4 +1,4 @@
-// Saves beside the training, on a disk that takes its time.
+// Saves in the background of a training, on a slow disk.
 #include <gmock/gmock.h>
 #include <signal.h>
 
@@ -59,7 +59,8 @@ TEST(BackgroundSaves, AStopMeanwhileLeavesBothCheckpoints) {
   }
 }
 
-// A save of step 4 is under way when the fault comes. What it writes is sound, and it is finished.
+// A save of step 4 is in progress when the fault happens. The files it writes are sound, and it is
+// completed.
 ProgramOptions slow_disk_and(const char* fault) {
   return {.environment = {{"LD_PRELOAD", path_of_program("slow_fsync.so")},
                           {"SLOW_FSYNC_MS", "600"},

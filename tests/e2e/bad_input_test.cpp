@@ -1,4 +1,4 @@
-// Wrong arguments and broken data: three lines once, the right exit code, nothing written.
+// Wrong arguments and damaged data: one message of three lines, the right exit code, and no files.
 #include <unistd.h>
 
 #include "tests/e2e/training_runs.h"

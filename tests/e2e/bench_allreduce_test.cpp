@@ -1,4 +1,4 @@
-// bench_allreduce as its users start it.
+// bench_allreduce as users start it.
 #include "tests/e2e/training_runs.h"
 
 namespace lockstep::testing::bench_allreduce_test {

@@ -1,4 +1,4 @@
-// bench_train as its users start it.
+// bench_train as users start it.
 #include <algorithm>
 
 #include "tests/e2e/training_runs.h"
@@ -22,7 +22,7 @@ TEST(BenchTrain, SpeaksAsHorovodsBenchmark) {
   EXPECT_EQ(count_of(result.out, "Total img/sec on 1 CPU(s): "), 1) << result.out;
 }
 
-// Standard output is the object and nothing else.
+// Standard output must hold only the JSON object.
 TEST(BenchTrain, TwoRanksGiveOneJsonObject) {
   const ProgramResult result = run_ranks(2, bench({"--json", "--sync-bn"}));
   ASSERT_EQ(result.exit_code, 0) << said(result);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/build_training.sh: what scripts/build_training.sh asks of CMake on machines of several kinds, and
-# what it says there. CMake, the driver's tools and nvcc are fakes, so nothing is built.
+# usage: tests/e2e/build_training.sh: which options scripts/build_training.sh passes to CMake on different machines, and
+# which messages it prints. CMake, the driver's tools and nvcc are fakes, so nothing is built.
 # shellcheck disable=SC2016  # the fakes expand what stands in single quotes
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{tree,bin,nvcc}
 ln -s "$root/scripts" "$root/tools" "$work/tree/"
-# build_training.sh goes to the folder above its own, which is a link: it is copied.
+# build_training.sh changes to the parent of its own folder, which is a link, so the script is copied.
 rm "$work/tree/scripts"
 mkdir "$work/tree/scripts"
 cp "$root"/scripts/{build_training,nvcc}.sh "$work/tree/scripts/"
@@ -26,7 +26,7 @@ fake nvidia-smi '[ -z "${CAPABILITY:-}" ] || echo "$CAPABILITY"'
 printf '#!/bin/sh\n' >"$work/nvcc/nvcc"
 chmod +x "$work/nvcc/nvcc"
 
-expect() {  # CODE SAID ASKED VARIABLE=VALUE...: in a fresh tree; ASKED - for nothing
+expect() {  # CODE SAID ASKED VARIABLE=VALUE...: runs in a fresh tree; ASKED is - for no call
   local code=$1 said=$2 asked=$3 got=0
   shift 3
   rm -rf "$work/tree/build" "$work/calls"
@@ -54,7 +54,7 @@ grep -q '^  why: Lockstep.s kernels need sm_80 or newer' "$work/said"
 expect 0 "with CUDA" "-DLOCKSTEP_CUDA=ON -DLOCKSTEP_ISA_LEVELS=all" LOCKSTEP_CUDA=ON LOCKSTEP_ISA_LEVELS=all
 expect 5 "build/ has 12 MB of free space" - FREE_MB=12
 
-# A build folder that is there keeps its configuration, until CUDA is asked for.
+# An existing build folder keeps its configuration until CUDA is requested.
 mkdir -p "$work/tree/build/release"
 again() {
   : >"$work/calls"

@@ -1,12 +1,12 @@
-// Tutorial 000 with its own flags: what its script prints, leaves and does at the end. Its other
-// items are asserted elsewhere:
+// Tutorial 000 with its own flags: what its script prints and which files it leaves. Its other
+// items are tested elsewhere:
 //   0.1   same_bits_test.cpp, tests/comm/same_bits_test.cpp
 //   0.2   tests/data/distributed_sampler_test.cpp, mnist_test.cpp
 //   0.4   tests/nn/models_test.cpp
-//   0.5   tests/kernels, tests/nn/models_test.cpp: five steps beside PyTorch
+//   0.5   tests/kernels, tests/nn/models_test.cpp: five steps compared with PyTorch
 //   0.6   tests/nn/optimizer_test.cpp
 //   0.7   optimizers_test.cpp
-//   0.8   flags have no order, so none can be wrong
+//   0.8   flags may be given in any order
 //   0.9   loss_scale_test.cpp
 //   0.10  tests/trainers/precision_config_test.cpp: softmax and loss are f32
 //   0.12  tests/trainers/schedule_test.cpp
@@ -26,8 +26,8 @@
 namespace lockstep::testing::ddp_tricks_test {
 namespace {
 
-// Epochs of three steps of 32 images in two groups, as two ranks have them. The small network and
-// f32 for speed.
+// Epochs of three steps with 32 images in two groups, as two ranks have them. A small network and
+// f32 save time.
 class DdpTricks : public ::testing::Test {
  protected:
   void SetUp() override { write_small_mnist(dir_ / "mnist", 90, 40); }
@@ -52,11 +52,11 @@ class DdpTricks : public ::testing::Test {
   const TempDir dir_;
 };
 
-// Each epoch is worse than the best less 100.
+// With this delta, no epoch after the first is an improvement.
 const Arguments kStopsAfterTwo = {
     "-e", "5", "--early-stopping", "1", "--early-stopping-delta", "100"};
 
-// Item 0.19, and 0.16's word. Item 0.3: all test images count, on any number of ranks alike.
+// Item 0.19, and the message of item 0.16. Item 0.3: all test images count, on any number of ranks.
 TEST_F(DdpTricks, PrintsTheScriptsLinesAndNothingElse) {
   const std::string epoch =
       R"(, time: \d+\.\d\ds, learning_rate: (0\.0|0\.1), train_loss: 0\.\d{4}, train_acc: )"
@@ -88,7 +88,7 @@ TEST_F(DdpTricks, Item0_21CurvesLieInTheFoldersOfTheScript) {
   }
 }
 
-// Item 0.16: the loop ends before that epoch's save of the best weights.
+// Item 0.16: the loop ends before that epoch saves the best weights.
 TEST_F(DdpTricks, EarlyStoppingLeavesTheBestOfTheEpochsBefore) {
   run("stopped", kStopsAfterTwo);
   run("first", {"-e", "1"});
@@ -119,14 +119,15 @@ TEST_F(DdpTricks, EarlyStoppingGoesThroughCheckpoints) {
   EXPECT_EQ(count_of(resumed.err, "bits may differ"), 0) << resumed.err;
   EXPECT_EQ(digest("parts"), digest("whole"));
 
-  run("parts", resume);  // it has stopped already
+  run("parts", resume);  // training has already stopped
   EXPECT_EQ(read_json(dir_ / "parts" / "run.json").at("early_stop_epoch"), 2);
   EXPECT_EQ(digest("parts"), digest("whole"));
   run("parts", {"-e", "6", "--early-stopping", "4", "--resume", "auto"});  // more patience
   EXPECT_NE(digest("parts"), digest("whole"));
 }
 
-// Item 0.20: the group's 16 images. Item 0.11: a first epoch at rate 0 moves statistics alone.
+// Item 0.20: losses are divided by the 16 images of a group. Item 0.11: a first epoch with rate 0
+// changes only statistics.
 TEST_F(DdpTricks, LossesAreDividedOnceMore) {
   run("divided", {"-e", "1"});
   run("plain", {"-e", "1", "--no-loss-div-batch"});
@@ -170,7 +171,7 @@ TEST_F(DdpTricks, OrderAndWeightsHaveSeedsOfTheirOwn) {
   EXPECT_EQ(read_json(dir_ / "b" / "run.json").at("seed_weights"), 42);
 }
 
-// Item 0.14: with verbose=True a cut is told.
+// Item 0.14: with verbose=True, a cut of the rate is printed.
 TEST_F(DdpTricks, ACutOfTheRateIsToldAndAMetricThatImprovesTheOtherWayIsWarnedOf) {
   const ProgramResult result = run_program(line("cut",
                                                 {"-e",
@@ -205,7 +206,7 @@ TEST_F(DdpTricks, TwoRunsAtOnce) {
   EXPECT_EQ(digest("one"), digest("other"));
 }
 
-// Item 0.13: its proper form is --lr-scheduler cosine.
+// Item 0.13: the correct form of the schedule is --lr-scheduler cosine.
 TEST_F(DdpTricks, RatesAreTheScripts) {
   const auto rates = [&](const Arguments& more) {
     Arguments words = line("dry", {"-w", "10", "-e", "500", "--lr-dry-run"});

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/documented_commands.sh: runs the commands of the documents, shortened. Those on MNIST need
-# LOCKSTEP_MNIST, a folder with its four files; those on photos LOCKSTEP_PHOTOS, a folder with ants and bees in train
-# and val. Exits 77 (skipped) when it left some out. docs/imagenet.md has a test of its own.
+# usage: tests/e2e/documented_commands.sh: runs the commands of the documents, shortened. Commands for MNIST need
+# LOCKSTEP_MNIST, a folder with its four files; commands for photos need LOCKSTEP_PHOTOS, a folder with ants and bees in
+# train and val. Exits with 77 (skipped) if it left some out. docs/imagenet.md has a separate test.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -12,11 +12,11 @@ ln -s "$root/scripts" "$root/build" "$root/tools" .
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 left_out=0
-run_commands() {  # of document $1, at least $2; trainings with the flags $3
+run_commands() {  # of document $1, at least $2 commands; trainings get the flags $3
   local line background count=0 pid pids=()
   while read -r line; do
     count=$((count + 1))
-    [[ $line != *"--host a:4,b:4"* ]] || continue  # tests/e2e/restarts.sh has one host for two
+    [[ $line != *"--host a:4,b:4"* ]] || continue  # needs two hosts; tests/e2e/restarts.sh tests it
     if [[ ($line == *\~/data* && ! -e data) || ($line =~ \ (runs/[a-z]+)/ && ! -e ${BASH_REMATCH[1]}) ]]; then
       left_out=$((left_out + 1))
       continue
@@ -48,7 +48,7 @@ run_commands performance.md 1 "--max-steps 6"
 run_commands bench_allreduce.md 4
 run_commands bench_train.md 3
 count=0
-while read -r line; do  # for a GPU: understood, where there is none too
+while read -r line; do  # commands for a GPU, which must parse without one
   code=0 count=$((count + 1))
   eval "build/release/bin/$line -b 2 --num-warmup-batches 1 --num-batches-per-iter 1 --num-iters 1" || code=$?
   [ $code = 0 ] || [ $code = 5 ] || { echo "this ended with code $code: $line"; exit 1; }
@@ -65,7 +65,7 @@ else
   left_out=$((left_out + 4))
 fi
 
-# The tutorials' on small data that are made here, so none is left out.
+# The tutorials' commands run on small data that is made here, so none is left out.
 rm -rf data photos runs
 python3 "$root/tests/e2e/make_small_data.py" .
 few_photos="-a resnet18 -b 4 --max-steps 1 --train-crop-size 32 --no-eval"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/early_signals.sh A3|A8: signals to scripts/run (tests/attacks.md). A3: SIGUSR1 while it
-# trains, also twice. A8: SIGTERM and SIGUSR1 while mpirun and the ranks come up. Nothing of them is lost.
+# usage: tests/e2e/early_signals.sh A3|A8: signals to scripts/run (tests/attacks.md). A3: SIGUSR1 during training, also
+# twice. A8: SIGTERM and SIGUSR1 while mpirun and the ranks start. No signal may be lost.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -13,7 +13,7 @@ start() {
   run=$!
 }
 
-# expect_saved NAME: the run has stopped and left a checkpoint, if it had begun at all.
+# expect_saved NAME: the run has stopped and has left a checkpoint if it had begun.
 expect_saved() {
   local code=0
   timeout 60 tail --pid="$run" -f /dev/null
@@ -33,7 +33,8 @@ A3() {
   expect_saved user
 }
 
-# The end of the shell's own start, whose end SIGTERM would be. Before it is scripts/run it is a copy of this shell.
+# Waits until the shell of scripts/run has installed its traps, since SIGTERM would kill it before. Until its exec it is
+# a copy of this shell.
 wait_for_traps() {
   local caught=0
   until grep -q scripts/run "/proc/$run/cmdline"; do :; done
@@ -51,7 +52,7 @@ A8() {
     kill -"$signal" "$run"
     expect_saved "$signal$ms"
   done <<<$'TERM 000\nTERM 015\nTERM 040\nTERM 070\nTERM 150\nUSR1 015\nUSR1 070'
-  for ms in 002 005 008 011 014 017 020 023 026 029 032 035; do  # in lines that come before mpirun
+  for ms in 002 005 008 011 014 017 020 023 026 029 032 035; do  # signals before mpirun starts
     "$root/scripts/run" -np 1 /bin/sleep 0.1 >"$work/line.log" 2>&1 &
     run=$! code=0
     wait_for_traps

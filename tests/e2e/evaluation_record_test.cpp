@@ -1,4 +1,4 @@
-// Weights are evaluated as their training evaluated them, with no flag of it repeated.
+// Weights are evaluated like in their training, without repeating any of its flags.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ void expect_same_figures(const fs::path& want, const fs::path& got) {
   EXPECT_EQ(evaluated.at("evaluation"), trained.at("evaluation"));
 }
 
-// On data in MNIST's layout, where other runs use 0.1307 and 0.3081.
+// The data has MNIST's layout, for which other runs normalize with 0.1307 and 0.3081.
 class DemoWeights : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -89,7 +89,7 @@ TEST_F(DemoWeights, GoOnWithTheirPixels) {
   }
 }
 
-// As airbench94 evaluates; the views are recorded as the pixels are.
+// Like airbench94's evaluation. The views are recorded, as the pixels are.
 TEST_F(DemoWeights, AreEvaluatedOverTheViewsOfTheirTraining) {
   const ProgramResult trained = run("viewed", {"--tta", "shift", "--lr", "0.02"});
   ASSERT_EQ(trained.exit_code, 0) << said(trained);

@@ -1,4 +1,5 @@
-// Gradient exchange as a user sees it: accumulation, algorithms, the audit, who is waited for.
+// Gradient exchange as a user sees it: accumulation, algorithms, the audit, and ranks that others
+// wait for.
 #include <regex>
 #include <utility>
 
@@ -13,7 +14,7 @@ std::vector<nlohmann::json> training_lines(const std::filesystem::path& run) {
   return lines;
 }
 
-// The columns of the log that do not tell the time.
+// The columns of the log without times.
 std::vector<std::string> learning_columns(const std::string& out) {
   const std::regex pattern(R"(Epoch: \S+ *\d+/\d+\].*\t(Loss .*)\timg/s)");
   std::vector<std::string> columns;
@@ -23,7 +24,7 @@ std::vector<std::string> learning_columns(const std::string& out) {
   return columns;
 }
 
-// DDP on 8 ranks is one rank that accumulates 8 micro-steps: the log too.
+// DDP on 8 ranks equals one rank that accumulates 8 micro-steps, including the log.
 TEST(Exchange, MicroStepsOfOneRankAreTheShardsOfEight) {
   const TempDir dir;
   const Arguments common = {"--global-batch-size", "64", "--print-freq", "1", "--shards"};
@@ -120,7 +121,7 @@ TEST(Exchange, TheAuditNamesRankTensorAndElement) {
       << result.err;
 }
 
-// Found at the end of the epoch, which is where the run ends.
+// The difference is found at the end of the epoch, which is also the end of the run.
 TEST(Exchange, NoAuditWithinAnEpochOnRequest) {
   const TempDir dir;
   const ProgramResult result =
@@ -144,7 +145,7 @@ TEST(Exchange, AlgorithmsOutsideTheContractSaySo) {
   }
 }
 
-// Rank 1's weights are lost after the last step, which changes nothing.
+// Rank 1's weights are damaged after the last step. That must not change the result.
 TEST(Exchange, WithoutAnExchangeRankZeroIsEvaluated) {
   const TempDir dir;
   const auto final_of = [&](const char* name, const char* fault) {

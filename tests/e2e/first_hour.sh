@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/first_hour.sh SCENARIO BIN: what scripts say and do in the first hour on a GPU machine: rows D2 and
-# D3 of the CUDA audit. CMake, pip, nvcc and the driver's tools are fakes; the programs of BIN are real, on emulated
-# GPUs.
+# usage: tests/e2e/first_hour.sh SCENARIO BIN: what scripts print and do in the first hour on a GPU machine (rows D2 and
+# D3 of the CUDA audit). CMake, pip, nvcc and the driver's tools are fakes; the programs of BIN are real and run on
+# emulated GPUs.
 # shellcheck disable=SC2016  # the fakes expand what stands in single quotes
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -12,7 +12,7 @@ tree=$work/tree
 mkdir -p "$tree/build/release" "$work"/{bin,nvcc}
 cp -r "$root/scripts" "$root/tools" "$tree/"
 
-fake() {  # PATH TEXT: a program that does TEXT
+fake() {  # PATH TEXT: a program that runs TEXT
   printf '#!/bin/sh\n%s\n' "$2" >"$work/$1"
   chmod +x "$work/$1"
 }
@@ -37,7 +37,7 @@ fake nvcc/nvcc 'echo "Cuda compilation tools, release ${NVCC:-13.0}, V13.0.88"'
 fake bin/python3 'case "$*" in "-m pip --version") ;; *"-m pip"*) echo "pip $*" >>"$CALLS" ;;
   *) exec /usr/bin/python3 "$@" ;; esac'
 
-in_tree() {  # CODE COMMAND...: with the fakes; what it says is in said, what it calls in calls
+in_tree() {  # CODE COMMAND...: runs with the fakes; its output is in said, its calls are in calls
   local code=$1 got=0
   shift
   : >"$work/calls"
@@ -59,13 +59,13 @@ refuse() {
 with_nvcc=(PATH="$work/bin:$work/nvcc:/usr/bin:/bin" SMI=13.0)
 
 case $scenario in
-  nvcc)  # nvidia-smi works, and there is no compiler
+  nvcc)  # nvidia-smi works, but there is no compiler
     in_tree 0 env SMI=13.0 scripts/build_training.sh
     expect said "a GPU driver is here but no nvcc: the programs are built for the CPU alone"
     expect said "  try: scripts/setup.sh cuda (or the CUDA toolkit 12.4 or newer), then this again"
     expect calls "-DLOCKSTEP_CUDA=OFF"
     ;;
-  libraries)  # what lacks is said, looked for again, and then no more
+  libraries)  # missing libraries are named and looked for again until they are found
     in_tree 0 env "${with_nvcc[@]}" LACKS="CUDNN NCCL" scripts/build_training.sh
     expect said "build: CUDA is built without cuDNN NCCL"
     expect said "  why: CUDNN is missed; NCCL is missed"
@@ -79,7 +79,7 @@ case $scenario in
     in_tree 0 env "${with_nvcc[@]}" scripts/build_training.sh
     refuse calls "-DLOCKSTEP_CUDA="
     ;;
-  setup)  # a compiler only where there is none, and none of CUDA 13 for a driver of CUDA 12
+  setup)  # a compiler only if there is none, and not CUDA 13 for a driver of CUDA 12
     in_tree 0 env SMI=13.0 scripts/setup.sh cuda
     expect calls "--target build/cuda nvidia-cuda-nvcc==13"
     expect calls "nvidia-cudnn-cu13=="

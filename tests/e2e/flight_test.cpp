@@ -1,5 +1,5 @@
-// Planted faults of ranks, and what lockstep flight says of them. tests/long/flight_verdicts.sh
-// takes each ten times.
+// Planted faults of ranks, and the verdicts of lockstep flight. tests/long/flight_verdicts.sh runs
+// each ten times.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using ::testing::Not;
 
 class FlightRun : public ::testing::Test {
  protected:
-  // Three ranks, with a fault. Returns what the run said, then what lockstep flight says.
+  // Runs three ranks with a fault. Returns the run's result and then the output of lockstep flight.
   std::pair<ProgramResult, std::string> run(const std::string& fault,
                                             int exit_code = 75,
                                             const Arguments& more = {}) const {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: gpu_bundle.sh BIN
-# What bench/gpu_suite.sh packs from BIN is small enough and holds all that its programs need. Exits with 77 in a build
-# without CUDA.
+# Checks that the bundle that bench/gpu_suite.sh packs from BIN is small enough and contains all that its programs need.
+# Exits with 77 in a build without CUDA.
 set -euo pipefail
 [ -x "$1/test_cuda" ] || { echo "skipped: no test_cuda in $1"; exit 77; }
 work=$(mktemp -d)

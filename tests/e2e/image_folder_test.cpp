@@ -49,7 +49,7 @@ TEST(ImageFolderRuns, SqueezeAndBlurWithTheSameBitsOnOtherRanks) {
   }
 }
 
-// Epochs of one step, with images of 32 pixels and then of 64.
+// Epochs of one step, first with images of 32 pixels and then of 64.
 TEST(ImageFolderRuns, GrowWithTheSameBitsOnOtherRanksAndResumed) {
   const TempDir dir;
   write_image_folders(dir / "photos", 4);
@@ -103,7 +103,7 @@ TEST(ImageFolderRuns, DrawInterpolationsWithTheSameBitsOnOtherRanksAndResumed) {
       run_ranks(2, line(dir / "two", {"--max-steps", "3", "-j", "3", "--cache-mb", "1"}));
   ASSERT_EQ(several.exit_code, 0) << said(several);
   expect_same_bits(dir / "one", dir / "two");
-  // Not repeated, the flags are the record's.
+  // Flags that are not repeated come from the record.
   for (const Arguments& part :
        {line(dir / "parts", {"--max-steps", "2"}),
         resnet20(dir / "photos",
@@ -175,7 +175,7 @@ TEST(ImageFolderRuns, AreRefusedInThreeLines) {
   EXPECT_FALSE(fs::exists(dir / "run"));
 }
 
-// An epoch has four steps of eight photos each.
+// An epoch has four steps with eight photos each.
 TEST(ImageFolderRuns, SkipOrEndTogetherWhateverTheRanks) {
   const TempDir dir;
   for (const int broken : {5, 12}) {

@@ -1,5 +1,5 @@
-// ImageNet recipes on a folder of few photos: those of pytorch/examples and of Apex, torchvision's,
-// ResNet Strikes Back's.
+// ImageNet recipes on a folder with few photos: the recipes of pytorch/examples, Apex, torchvision
+// and ResNet Strikes Back.
 #include <regex>
 #include <sstream>
 #include <utility>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class ImagenetPresets : public ::testing::Test {
  protected:
-  // One epoch of one step of eight photos.
+  // Trains one epoch of one step with eight photos.
   ProgramResult run(const std::string& preset, const Arguments& more) {
     write_image_folders(dir_ / "photos", 4);
     Arguments line = {"train_resnet", (dir_ / "photos").string(), "--preset", preset};
@@ -74,7 +74,7 @@ TEST_F(ImagenetPresets, OfApex) {
   }
 }
 
-// Two steps of eight photos, of the recipe's sizes.
+// Two steps with eight photos, in the sizes of the recipe.
 TEST_F(ImagenetPresets, OfTorchvisionAndStrikesBackHaveTheSameBitsOnTwoRanks) {
   write_image_folders(dir_ / "photos", 8);
   const auto train = [&](int ranks, const std::string& preset) {
@@ -98,7 +98,7 @@ TEST_F(ImagenetPresets, OfTorchvisionAndStrikesBackHaveTheSameBitsOnTwoRanks) {
   }
 }
 
-// Each command of docs/imagenet.md, for one step of eight photos.
+// Runs each command of docs/imagenet.md for one step with eight photos.
 TEST_F(ImagenetPresets, CommandsOfTheDocumentationRun) {
   write_image_folders(dir_ / "photos", 4);
   std::istringstream text(read_text(golden_folder() / "../../docs/imagenet.md"));

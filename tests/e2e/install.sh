@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: install.sh BUILD
-# Installs the build as a user would and builds the programs of examples/ against what is installed, with nothing of
-# the tree in reach; each shows what its file promises.
+# Installs the build as a user would and builds the programs of examples/ against the installed files, with nothing of
+# the source tree in reach. Each program must do what its file promises.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
@@ -33,11 +33,11 @@ for name in "${programs[@]}"; do
   fi
 done
 
-# minimal: two ranks hold the same weight.
+# minimal: two ranks end with the same weight.
 ranks=$(scripts/run -np 2 "$work/minimal/minimal")
 [ "$(grep -oE 'weight .*' <<<"$ranks" | sort -u | wc -l)" = 1 ] || fail "minimal: $ranks"
 
-# embed: the bits of the program's run, on 1 and 2 ranks.
+# embed: the same bits as the program's run, on 1 and 2 ranks.
 "$prefix/bin/train_convnet" -o "$work/run" --quiet --seed 42 --global-batch-size 64 --shards 4 --bn-groups 4 --lr 0.02 \
   --momentum 0.9 --epochs 1 --max-steps 100 --no-eval >"$work/log"
 for ranks in 1 2; do
@@ -52,7 +52,7 @@ grep -E '9[0-9]\.[0-9]+ % of the test images' "$work/said"
 grep -E '^(9[789]\.[0-9]+|100\.00) % of the test images' "$work/said" ||
   { cat "$work/said"; fail "digits learns too little"; }
 
-# own_model: threads or a launcher's processes, the same bits.
+# own_model: the same bits with threads and with the processes of a launcher.
 model() {
   "$@" --steps 20 >"$work/said" || { cat "$work/said"; fail "own_model: $*"; }
 }
@@ -63,21 +63,21 @@ for ranks in 2 4; do
   "$prefix/bin/lockstep" diff "$work/model1.safetensors" "$work/model$ranks.safetensors" >"$work/log" ||
     { cat "$work/log"; fail "own_model on $ranks ranks has other bits"; }
 done
-# A folder without the data set is an error that says so.
+# A folder without the data set gives an error that says so.
 ! "$work/own_model/own_model" "$work/none.safetensors" --data "$work" 2>"$work/said" || fail "own_model found no data"
 grep -q "^  why: " "$work/said" || fail "own_model does not say why: $(cat "$work/said")"
 
-# own_layer: its gradients are those of finite differences.
+# own_layer: its gradients match finite differences.
 "$work/own_layer/own_layer" || fail "own_layer has wrong gradients"
 
-# compression_hook: fewer bytes, and what that costs.
+# compression_hook: fewer bytes, and a message about what that costs.
 "$work/compression_hook/compression_hook" 2 40 | tee "$work/said"
 awk '{ bytes[$1] = $2 } END { exit !(bytes["top-k"] > 0 && bytes["top-k"] * 20 < bytes["uncompressed"]) }' \
   "$work/said" || fail "compression_hook saves too little"
 grep -q "gives up the tree's order of the sum: its bits depend on the number of ranks" "$work/said" ||
   fail "compression_hook does not say what it gives up"
 
-# finetune: another training's weights below a new classifier, which alone changes.
+# finetune: weights of another training below a new classifier. Only the classifier changes.
 python3 tests/e2e/make_small_data.py "$work/small"
 "$prefix/bin/train_resnet" -a resnet18 --dataset shapes -b 16 --max-steps 20 --no-eval --quiet -o "$work/run18" \
   >"$work/log"
@@ -100,7 +100,7 @@ assert len(frozen) == 60 and all(body[name] == tuned[name] for name in frozen), 
 assert body["fc.weight"][0] == [10, 512] and tuned["fc.weight"][0] == [2, 512]
 END
 
-# pkg-config tells a compiler the same.
+# pkg-config gives a compiler the same information.
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name lockstep.pc)")
 export PKG_CONFIG_PATH
 read -ra flags <<<"$(pkg-config --cflags --libs lockstep)"

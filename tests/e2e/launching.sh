@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: launching.sh BIN: ranks that start without MPI, as the tutorials start them. They meet through the environment
-# of a launcher, by an address or by a file, and leave the bits of mpirun. Absent ranks, strangers, a busy port and
-# contradictions are named.
+# usage: launching.sh BIN: ranks that are started without MPI, as the tutorials start them. They find each other through
+# the environment of a launcher, by an address or by a file, and end with the same bits as under mpirun. Missing ranks,
+# strangers, a busy port and contradictions are named.
 set -uo pipefail
 bin=$1
 launcher=$(cd "$(dirname "$0")/../.." && pwd)/scripts/run
@@ -20,14 +20,14 @@ same_bits() {
   "$bin/lockstep" diff mpi/checkpoints/last.safetensors "$1/checkpoints/last.safetensors" || fail "bits of $1"
 }
 
-# start RANK COMMAND...: a rank in the background that says what it says to rankRANK.log
+# start RANK COMMAND...: starts a rank in the background; its output goes to rankRANK.log
 start() {
   local rank=$1
   shift
   "$@" > "rank$rank.log" 2>&1 &
   pids[rank]=$!
 }
-# end CODE: of all ranks
+# end CODE: waits for all ranks, which must exit with CODE
 end() {
   local rank code
   for rank in "${!pids[@]}"; do
@@ -40,7 +40,7 @@ end() {
 says() { grep -qF -- "$2" "rank$1.log" || fail "rank $1 does not say: $2"; }
 pids=()
 
-port=$(free_port)  # as torchrun and torch.distributed.run set them
+port=$(free_port)  # the variables that torchrun and torch.distributed.run set
 for rank in 0 1; do
   start $rank env RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 \
     MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" TORCHELASTIC_RUN_ID=e2e TORCHELASTIC_USE_AGENT_STORE=True \
@@ -51,7 +51,7 @@ says 0 "over shm"
 says 0 "0 (local 0, cpu), 1 (local 1, cpu)"
 same_bits torchrun
 
-for rank in 1 0; do  # two terminals; messages in place of shared memory
+for rank in 1 0; do  # two terminals; messages instead of shared memory
   start $rank env RANK=$rank WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT="$port" \
     "${train[@]}" --transport tcp -o terminals
 done
@@ -79,7 +79,7 @@ done
 end 0
 same_bits srun
 
-for rank in 0 1 2; do  # no port is given: they find one
+for rank in 0 1 2; do  # no port is given, so the ranks find one
   start $rank env RANK=$rank WORLD_SIZE=3 "$bin/lockstep" ranks
 done
 end 0
@@ -100,7 +100,7 @@ says 0 "--rendezvous-timeout SECONDS waits longer"
 [ ! -e missing ] || fail "a run that did not start left something"
 
 start 0 "${train[@]}" --dist-url "tcp://127.0.0.1:$port" --world-size 2 --rank 0 -o stranger
-for _ in $(seq 100); do  # a stranger comes while rank 0 waits
+for _ in $(seq 100); do  # a stranger connects while rank 0 waits
   { exec 3<> "/dev/tcp/127.0.0.1/$port"; } 2>/dev/null && break
   sleep 0.1
 done
@@ -139,7 +139,7 @@ start 0 "${train[@]}" --dist-url tcp://127.0.0.1:FREEPORT --world-size 2 --rank 
 end 2
 says 0 '"FREEPORT" is not a port'
 
-for rank in 0 1; do  # a rank that dies takes the other with it
+for rank in 0 1; do  # a rank that dies ends the other, too
   start $rank env RANK=$rank WORLD_SIZE=2 MASTER_PORT="$port" LOCKSTEP_FAULT=kill:rank=1,step=7 "${train[@]}" \
     --max-steps 100000 --epochs 1000 --transport tcp -o dead
 done

@@ -1,4 +1,4 @@
-// Loss scaling in whole runs: its bits, its skipped steps, and what it says about them.
+// Loss scaling in whole runs: its bits, its skipped steps, and its messages.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -46,7 +46,7 @@ TEST_F(LossScale, APowerOfTwoChangesNoBit) {
   }
 }
 
-// Whichever rank's gradient overflows, all skip the step, and go on as if it had not been.
+// If any rank's gradient overflows, all ranks skip the step and continue as if it had not happened.
 TEST_F(LossScale, AllRanksSkipAStepThatOneRankSpoils) {
   const Arguments scaled = {"--loss-scale", "dynamic", "--opt", "adam", "--lr", "0.001"};
   const ProgramResult one = run(1, "one", scaled, "inf:rank=0,step=4,count=2");
@@ -72,7 +72,7 @@ TEST_F(LossScale, AllRanksSkipAStepThatOneRankSpoils) {
     if (step.at("split") == "train") rates.push_back(step.at("lr"));
   }
   ASSERT_EQ(rates.size(), 10U);
-  EXPECT_EQ(rates[3], rates[5]);  // a skipped step is none for the schedule
+  EXPECT_EQ(rates[3], rates[5]);  // the schedule does not count a skipped step
   EXPECT_LT(rates[6], rates[5]);
   const nlohmann::json last = read_metrics(path("one")).at(9);
   EXPECT_EQ(last.at("loss_scale"), 16384);

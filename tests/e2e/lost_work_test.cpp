@@ -1,4 +1,4 @@
-// What once lost work, or called lost work a success: rows A of tests/attacks.md.
+// Bugs that once lost work, or reported success for lost work: rows A of tests/attacks.md.
 #include <limits>
 #include <regex>
 
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The first run loses its directory while it trains; a second one begins there meanwhile.
+// The directory of the first run is removed while it trains; meanwhile a second run begins there.
 TEST(AttackA1, ARunWhoseDirectoryWasRemovedKeepsItsWeightsAndTheNextOnes) {
   const TempDir dir;
   const std::string run = (dir / "run").string();
@@ -104,7 +104,7 @@ TEST(AttackA9, WeightsThatAreNotFiniteAreNamedWithExit6) {
   EXPECT_THAT(sound.err, Not(HasSubstr("not finite")));
 }
 
-// Steps of 0.3 s, ten between two exchanges of figures; one rank alone gets the signal.
+// Steps take 0.3 s, and the ranks exchange figures every ten steps. Only one rank gets the signal.
 TEST(AttackA10, ASignalStopsTheRanksAfterTheStepInHand) {
   const TempDir dir;
   const ProgramResult result =

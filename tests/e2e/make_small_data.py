@@ -1,4 +1,4 @@
-"""Writes data for commands that shall end soon: random MNIST files in torchvision's layout, and photos of two classes.
+"""Writes small data for quick commands: random MNIST files in torchvision's layout, and photos of two classes.
 
 usage: python3 make_small_data.py FOLDER: FOLDER/data/MNIST/raw and FOLDER/photos/{train,val}/{ants,bees}/*.png
 """
@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 TRAIN_IMAGES, TEST_IMAGES, SIDE = 256, 64, 28
-TRAIN_PHOTOS, VAL_PHOTOS, PHOTO_SIDE = 16, 4, 40  # of each class
+TRAIN_PHOTOS, VAL_PHOTOS, PHOTO_SIDE = 16, 4, 40  # per class
 
 
 def idx(shape: tuple[int, ...], values: bytes) -> bytes:
@@ -18,7 +18,7 @@ def idx(shape: tuple[int, ...], values: bytes) -> bytes:
 
 
 def png(side: int, pixels: random.Random, shift: int) -> bytes:
-    """Noise, darker by `shift` bits."""
+    """An image of noise, darkened by `shift` bits."""
     rows = b"".join(b"\0" + bytes(value >> shift for value in pixels.randbytes(3 * side)) for _ in range(side))
     head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)  # 8 bits, RGB
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
@@ -37,7 +37,7 @@ def main() -> None:
         labels = bytes(source.randrange(10) for _ in range(count))
         (raw / f"{prefix}-labels-idx1-ubyte").write_bytes(idx((count,), labels))
     for split, count in (("train", TRAIN_PHOTOS), ("val", VAL_PHOTOS)):
-        for shift, name in enumerate(("ants", "bees")):  # there is something to learn
+        for shift, name in enumerate(("ants", "bees")):  # the classes differ, so that there is something to learn
             photos = folder / "photos" / split / name
             photos.mkdir(parents=True)
             for number in range(count):

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: minimal_build.sh BUILD BIN
-# Builds in BUILD as a machine without MPI, oneDNN, libjpeg, libpng, Eigen and headers of cuDNN, cuBLASLt and NCCL does:
-# what needs them is refused, and training on CUDA, emulated, leaves the bits of the whole build in BIN. Exits with 77
-# where there is no ccache, which has most objects from that build.
+# Builds in BUILD as on a machine without MPI, oneDNN, libjpeg, libpng, Eigen and headers of cuDNN, cuBLASLt and NCCL.
+# Programs must refuse what needs them, and training on emulated CUDA must give the same bits as the full build in BIN.
+# Exits with 77 without ccache, which has most objects from that build.
 set -euo pipefail
 build=$1 whole=$2
 command -v ccache >/dev/null || { echo "skipped: without ccache all is compiled once more"; exit 77; }
@@ -68,7 +68,7 @@ for option in {transport,algorithm}=nccl; do
   grep -qF "error: this build has no NCCL" "$work/said"
 done
 expect 2 "--autotune has no engines to choose from" "$bin/train_convnet_emulated" "${args[@]}" --autotune
-LOCKSTEP_EMULATION_CUBLASLT=on train "$bin" minimal  # which nothing looks for
+LOCKSTEP_EMULATION_CUBLASLT=on train "$bin" minimal  # the build must not look for it
 train "$whole" whole
 grep -q '"onednn": "none"' "$work/minimal/run.json"
 expect 0 "same bits in all" "$bin/lockstep" diff "$work"/{minimal,whole}/checkpoints/last.safetensors

@@ -1,5 +1,6 @@
-// The tutorial's baseline on real MNIST beside PyTorch's run with the same weights and order.
-// Needs the data: LOCKSTEP_MNIST names the folder of the four IDX files; skipped without.
+// The tutorial's baseline on real MNIST, compared with PyTorch's run with the same weights and
+// order. Needs the data: LOCKSTEP_MNIST names the folder with the four IDX files. Skipped without
+// it.
 #include <cstdlib>
 
 #include <fmt/ranges.h>
@@ -61,7 +62,7 @@ TEST(Mnist, BaselineOverlaysPyTorchs) {
   }
   const nlohmann::json want = torch.at("epochs").at(0);
   const nlohmann::json final = read_json(dir / "run" / "run.json").at("final");
-  const auto trained = read_metrics(dir / "run").at(1874);  // the epoch's last step
+  const auto trained = read_metrics(dir / "run").at(1874);  // the last step of the epoch
   EXPECT_NEAR(trained.at("loss_avg").get<double>(), want.at("train_loss").get<double>(), 1e-4);
   EXPECT_EQ(final.at("total"), torch.at("test_total"));
   EXPECT_NEAR(final.at("correct").get<double>(), want.at("test_correct").get<double>(), 50);

@@ -1,4 +1,5 @@
-// Infinities and NaNs in whole runs: what is skipped, what is named, and the replay that names it.
+// Infinities and NaNs in whole runs: what is skipped, what is named, and the replay that names the
+// cause.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -12,7 +13,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Epochs of ten steps of 32 images in four shards.
+// Epochs of ten steps with 32 images in four shards.
 class Numerics : public ::testing::Test {
  protected:
   void SetUp() override { write_small_mnist(dir_ / "mnist", 320, 40); }
@@ -40,8 +41,8 @@ class Numerics : public ::testing::Test {
   const TempDir dir_;
 };
 
-// 1e5 is finite but in f16. One skipped step is one line; ten in a row are a report, of a real step
-// and with the same words from one process that takes the steps again.
+// 1e5 is infinite in f16 only. One skipped step gives one line; ten in a row give a report that
+// names a real step. A replay in one process must give the same report.
 TEST_F(Numerics, TenSkippedStepsNameLayerRankAndStep) {
   const Arguments o2 = {"--opt-level", "O2"};
   const std::string one = "inf:rank=1,step=3,layer=layer2.0,value=1e5";
@@ -73,7 +74,8 @@ TEST_F(Numerics, TenSkippedStepsNameLayerRankAndStep) {
   EXPECT_EQ(found("many").at("event"), first.at("event"));
 }
 
-// The weights of the checkpoint at step 4 are spoiled already: the replay begins at the one before.
+// The weights in the checkpoint of step 4 already contain NaNs, so the replay begins at the
+// checkpoint before.
 TEST_F(Numerics, AReplayNamesWhereANanLossBegan) {
   const std::string fault = "inf:rank=1,step=4,layer=layer1.0";
   const ProgramResult result = train(2, "nan", {"--save-steps", "2"}, fault);
@@ -108,7 +110,7 @@ TEST_F(Numerics, AReplayNamesWhereANanLossBegan) {
   EXPECT_EQ(missing.exit_code, 3) << said(missing);
 }
 
-// A residual network's names; 1e30 is finite but in f16.
+// The layer names of a residual network. 1e30 is infinite in f16 only.
 TEST_F(Numerics, NamesALayerOfAResNet) {
   const std::string fault = "inf:rank=1,step=1,count=10,layer=layer2.1.conv1,value=1e30";
   Arguments line = {"train_resnet", "-a", "resnet20", "-b", "4", "--opt-level", "O2"};
@@ -120,7 +122,7 @@ TEST_F(Numerics, NamesALayerOfAResNet) {
   EXPECT_EQ(found("resnet").at("ranks"), nlohmann::json({1}));
 }
 
-// No fault but a learning rate; three ranks, whose bits no other number of ranks has.
+// The only fault is a learning rate. The bits of three ranks are reproduced only by three ranks.
 TEST_F(Numerics, ADivergedRunOfThreeRanksIsReplayedOnThree) {
   const ProgramResult result =
       train(3, "diverged", {"--lr", "1000", "--momentum", "0", "--loss-scale", "dynamic"});

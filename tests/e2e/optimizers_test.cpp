@@ -40,7 +40,7 @@ class OptimizerRuns : public ::testing::Test {
  protected:
   void SetUp() override { write_small_mnist(dir_ / "mnist", 90, 40); }
 
-  // Its learning rates, step by step.
+  // Runs with these flags and returns the learning rate of each step.
   std::vector<double> run(const Arguments& more) {
     const ProgramResult result = run_program(short_run(dir_, "run", more));
     EXPECT_EQ(result.exit_code, 0) << said(result);
@@ -182,7 +182,7 @@ TEST_F(OptimizerRuns, APartOfAnEpochEndsTheRunAndMayBeMadeWhole) {
             read_json(dir_ / "whole" / "run.json").at("digest"));
 }
 
-// The loss cannot fall below 0, which is asked for here.
+// The flags demand a loss below 0, which is impossible, so no epoch is an improvement.
 TEST_F(OptimizerRuns, APlateauCutsAfterEachEpoch) {
   const std::vector<double> rates = run({"--lr",
                                          "0.01",
@@ -198,7 +198,8 @@ TEST_F(OptimizerRuns, APlateauCutsAfterEachEpoch) {
   }
 }
 
-// On two ranks, whose batch-norm statistics differ; ema.safetensors holds what was evaluated last.
+// On two ranks with different batch-norm statistics. ema.safetensors holds the weights that were
+// evaluated last.
 TEST_F(OptimizerRuns, TheAverageIsEvaluatedAndSaved) {
   const ProgramResult result = run_ranks(2, short_run(dir_, "run", {"--ema", "0.9"}));
   ASSERT_EQ(result.exit_code, 0) << said(result);

@@ -1,5 +1,5 @@
-// What a run prints for machines, and that its files say what they should: JSON, TensorBoard's
-// events, no hosts.
+// A run's output for programs and the contents of its files: JSON, TensorBoard's events, no host
+// names.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -34,7 +34,8 @@ TEST(Outputs, JsonIsAloneOnStandardOutput) {
   EXPECT_TRUE(summary.at("error").is_null());
 }
 
-// One object on standard output whatever ends the run; the three lines stay on standard error.
+// Standard output holds one JSON object however the run ends. The three lines of an error go to
+// standard error.
 TEST(Outputs, JsonTellsOfAnError) {
   const TempDir dir;
   const auto error_of = [](const ProgramResult& result, int exit_code) {
@@ -90,7 +91,7 @@ TEST(Outputs, ATimeLimitSavesAndTheRunGoesOn) {
   EXPECT_EQ(resumed.exit_code, 0) << said(resumed);
 }
 
-// Rank 0 alone writes; a continuation drops what it will write again.
+// Only rank 0 writes. A continued run removes the events that it will write again.
 TEST(Outputs, EventsStandOnceAfterAContinuation) {
   const TempDir dir;
   const Arguments often = {"--histograms", "10", "--print-freq", "5", "--save-steps", "10"};
@@ -118,7 +119,7 @@ TEST(Outputs, EventsStandOnceAfterAContinuation) {
   }
 }
 
-// A power of two as loss scale changes no bit of a gradient once it is taken out again.
+// A loss scale that is a power of two changes no bit of a gradient after it is divided out.
 TEST(Outputs, HistogramsOfGradientsLackTheLossScale) {
   const TempDir dir;
   std::vector<std::string> gradients;
@@ -153,7 +154,8 @@ TEST(Outputs, AnAnonymousRunNamesNoHost) {
   EXPECT_EQ(events, 1);
 }
 
-// The printed file gives the run's bits, and Python reads from it what run.json has.
+// A run with the printed file has the same bits, and Python reads the same values from it as from
+// run.json.
 TEST(Outputs, APrintedConfigRunsTheSameJob) {
   const TempDir dir;
   Arguments line = {"train_convnet", "--preset", "demo-baseline", "--max-steps", "12"};
@@ -199,7 +201,7 @@ TEST(Outputs, APrintedConfigRunsTheSameJob) {
                   {"seed", 9007199254740992}}));
 }
 
-// Bash itself completes with the script.
+// Bash itself completes flags with the script.
 TEST(Outputs, BashCompletesFlagsAndChoices) {
   const TempDir dir;
   const std::string script = (dir / "script").string();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: packages.sh BUILD
-# Packs the build by cpack, unpacks it and moves the folder: a program is built against it, and train.sh trains in it
-# on 2 ranks to the build's bits. The .deb names the libraries that scripts/setup.sh installs.
+# Packs the build by cpack, unpacks it and moves the folder. A program is built against the folder, and its train.sh
+# trains on 2 ranks with the same bits as the build. The .deb depends on the libraries that scripts/setup.sh installs.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
@@ -28,7 +28,7 @@ mv "$work/first place"/* "$work/second/lockstep"
 folder=$work/second/lockstep
 readelf -d "$folder/bin/lockstep" >"$work/dynamic"
 cuda=$(grep -o 'libcudart[^]]*' "$work/dynamic" || true)
-if [ -z "$cuda" ]; then  # compiled kernels take five times as much
+if [ -z "$cuda" ]; then  # compiled kernels make them five times as large
   bytes=$(stat -c %s "$work"/packages/*.tar.gz)
   [ "$bytes" -lt 15000000 ] || fail "the package has $bytes bytes; at most 15 MB"
   bytes=$(stat -c %s "$folder"/lib/liblockstep.so.*.*.*)
@@ -41,7 +41,7 @@ for file in "$folder"/bin/* "$folder"/lib/liblockstep.so; do
     fail "$file looks in a fixed folder"
 done
 
-# A program by the lines of CMake that docs/library.md shows, against the folder.
+# Builds a program with the lines of CMake that docs/library.md shows, against the folder.
 mkdir "$work/mine"
 cp "$folder/examples/minimal/main.cpp" "$work/mine"
 awk '/^```/ {inside = /cmake$/; next} inside' docs/library.md >"$work/mine/CMakeLists.txt"
@@ -50,7 +50,8 @@ logged cmake --build "$work/mine/build"
 logged scripts/run -np 2 "$work/mine/build/mine"
 grep -q "rank 1 weight" "$work/log" || fail "minimal: $(cat "$work/log")"
 
-# The recipes of docs/library.md, each in a namespace, linked with nothing left open. What they use is exported.
+# Compiles the recipes of docs/library.md, each in a namespace, and links them without undefined symbols: all that they
+# use must be exported.
 awk 'BEGIN {print "#include <lockstep/lockstep.h>\nusing namespace lockstep;"}
   /^```$/ && inside {print "}"; inside = 0}
   inside {print}
@@ -59,7 +60,7 @@ awk 'BEGIN {print "#include <lockstep/lockstep.h>\nusing namespace lockstep;"}
 read -ra flags <<<"$(PKG_CONFIG_PATH=$folder/lib/pkgconfig pkg-config --cflags --libs lockstep)"
 logged "${CXX:-c++}" -O0 -Wall -Wextra -Werror -fPIC -shared -Wl,-z,defs "$work/recipes.cpp" "${flags[@]}" -o "$work/r"
 
-# train.sh builds nothing there, and is called from anywhere.
+# train.sh must build nothing there, and it can be called from any folder.
 options=(--epochs 1 --max-steps 30 --no-eval --seed 3 --quiet --shards 4 --bn-groups 4 --global-batch-size 64)
 (cd / && logged env -i PATH="$PATH" HOME="$HOME" "$folder/scripts/train.sh" "${options[@]}" -o "$work/there")
 ! grep -q "setup: installing" "$work/log" || fail "train.sh lacked packages: $(cat "$work/log")"
@@ -67,7 +68,7 @@ options=(--epochs 1 --max-steps 30 --no-eval --seed 3 --quiet --shards 4 --bn-gr
 logged scripts/run -np 2 "$build/bin/train_convnet" "${options[@]}" -o "$work/here"
 logged "$folder/bin/lockstep" diff "$work"/{here,there}/checkpoints/last.safetensors
 
-# The .deb: scripts/setup.sh run installs what it depends on, but for what every Debian has. No package of Debian's has
+# The .deb: scripts/setup.sh run installs its dependencies, except those that every Debian has. Debian has no package of
 # this CUDA.
 if [ -z "$cuda" ] && command -v dpkg-shlibdeps >/dev/null && grep -q VERSION_CODENAME=bookworm /etc/os-release; then
   pack DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip

@@ -1,4 +1,5 @@
-// Tables of runs that combine options: each two values of two options meet in a row.
+// Tables of runs that combine options such that every two values of two options occur together in
+// some row.
 #pragma once
 
 #include <functional>
@@ -11,9 +12,9 @@
 
 namespace lockstep::testing {
 
-using Factors = std::vector<std::string>;  // a row: one value of each option
+using Factors = std::vector<std::string>;  // a row: one value per option
 
-// `excused` are pairs that there cannot be: value a of factor i with value b of factor j > i.
+// `excused` are combinations that cannot exist: value a of factor i with value b of factor j > i.
 using Excused = std::function<bool(size_t i, const std::string& a, size_t j, const std::string& b)>;
 
 inline void expect_pairwise_cover(

@@ -18,7 +18,7 @@ class Permissions : public ::testing::Test {
     if (cat.exit_code == 0) GTEST_SKIP() << "this process may not give up root's rights";
   }
 
-  // In three lines, said once.
+  // Expects one error of three lines.
   void expect_refused(const ProgramResult& result, int exit_code, const std::string& what) {
     EXPECT_EQ(result.exit_code, exit_code) << said(result);
     EXPECT_EQ(count_of(result.err, "lockstep: error: "), 1) << result.err;
@@ -27,7 +27,7 @@ class Permissions : public ::testing::Test {
     EXPECT_THAT(result.err, HasSubstr("Permission denied\n  try: "));
   }
 
-  const ProgramOptions kBound{.modes_bind = true};
+  const ProgramOptions kBound{.respects_modes = true};
   const TempDir dir_;
 };
 

@@ -1,4 +1,5 @@
-// Options of training on photos, combined: the same bits on one rank and on two or three.
+// Combinations of options for training on photos: the bits are the same on one rank and on two or
+// three.
 #include "tests/e2e/pairwise.h"
 #include "tests/e2e/photo_runs.h"
 
@@ -6,7 +7,7 @@ namespace lockstep::testing::photo_combinations_test {
 namespace {
 
 // --decode, --cache-mb, -j, --mixup, --ema, LARC or not, --lr-scheduler, the network (GhostNet has
-// dropout), and the ranks beside one.
+// dropout), and the number of ranks that is compared with one rank.
 std::vector<Factors> pairwise() {
   return {{"exact", "1", "2", "0", "0.9", "--larc", "const", "resnet20", "3"},
           {"shrunk", "0", "0", "0.4", "0.9", "--no-larc", "const", "resnet20", "3"},
@@ -24,7 +25,7 @@ TEST(PhotoCombinationsTable, IsAPairwiseCover) {
 
 class PhotoCombinations : public ::testing::TestWithParam<Factors> {};
 
-// Two epochs of twelve photos and of six; a rank has two shards.
+// Two epochs, of twelve photos and of six. Each rank has two shards.
 TEST_P(PhotoCombinations, TrainWithTheSameBits) {
   const Factors& row = GetParam();
   const int ranks = std::stoi(row[8]);

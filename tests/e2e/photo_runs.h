@@ -12,7 +12,7 @@
 
 namespace lockstep::testing {
 
-// One step of eight photos.
+// One step with eight photos.
 inline Arguments resnet(const std::filesystem::path& photos,
                         const std::filesystem::path& run,
                         const Arguments& more = {},
@@ -27,7 +27,7 @@ inline Arguments resnet(const std::filesystem::path& photos,
   return line;
 }
 
-// Several steps of small images.
+// Several steps with small images.
 inline Arguments resnet20(const std::filesystem::path& photos,
                           const std::filesystem::path& run,
                           const Arguments& more) {
@@ -36,7 +36,7 @@ inline Arguments resnet20(const std::filesystem::path& photos,
   return resnet(photos, run, line, "resnet20");
 }
 
-// Lines that a run prints about photos that it skips, in order.
+// The lines that a run prints about skipped photos, in order.
 inline std::vector<std::string> skips(const std::string& err) {
   std::vector<std::string> lines;
   std::istringstream text(err);

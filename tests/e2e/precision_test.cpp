@@ -13,7 +13,7 @@ struct Combination {
   std::string level, dtype;
   std::string norm;  // batch norm: "groups" of four, or "sync"
   std::string wire;  // "level" for the level's own, or "fp16"
-  int ranks;         // beside one
+  int ranks;         // compared with one rank
   Arguments others = {};
 
   Factors factors() const { return {level, dtype, norm, wire, std::to_string(ranks)}; }
@@ -46,7 +46,7 @@ std::vector<Combination> pairwise() {
           {"O3", "f16", "groups", "level", 8}};
 }
 
-// A level has its types.
+// Only O0 combines with f32.
 TEST(Precision, CombinationsAreAPairwiseCover) {
   std::vector<Factors> rows;
   for (const Combination& row : pairwise()) rows.push_back(row.factors());
@@ -57,8 +57,8 @@ TEST(Precision, CombinationsAreAPairwiseCover) {
 
 class Combinations : public ::testing::TestWithParam<Combination> {};
 
-// Eight steps of ConvNet: near those in f32, and with the same bits on other ranks and after a
-// resumption.
+// Eight steps of ConvNet. The results are close to those in f32, and have the same bits on other
+// numbers of ranks and after a resume.
 TEST_P(Combinations, TrainWithTheSameBits) {
   const TempDir dir;
   write_small_mnist(dir / "mnist", 256, 40);

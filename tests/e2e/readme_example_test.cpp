@@ -1,5 +1,5 @@
-// The C++ example of README.md is examples/digits, which e2e.install builds, runs and holds to its
-// accuracy.
+// The C++ example of README.md must be examples/digits, which the test e2e.install builds and runs
+// and whose accuracy it checks.
 #include <algorithm>
 
 #include "tests/e2e/training_runs.h"

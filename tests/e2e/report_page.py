@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the pages that trainings and `lockstep report` write: figures, escaping, size, nothing from outside.
+"""Checks the pages that trainings and `lockstep report` write: figures, escaping, size, no external resources.
 
 usage: tests/e2e/report_page.py BIN_DIR
 """
@@ -21,7 +21,7 @@ VOID = {"meta", "br", "img"}
 
 
 class Page(HTMLParser):
-    """Checks as it reads that the page needs nothing else and that its elements are closed in order."""
+    """Checks while parsing that the page uses no other files and that its elements are closed in order."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def train(folder: str, *more: str, cwd: Path) -> str:
 
 
 def check_figures(path: Path) -> Page:
-    """Figures of the page are those of run.json and metrics.jsonl."""
+    """The figures of the page must be those of run.json and metrics.jsonl."""
     record = json.loads((path / "run.json").read_text())
     page = Page(path / "report.html")
     final, plan = record["final"], record["run"]
@@ -118,7 +118,7 @@ def check_refusals(work: Path) -> None:
 
 
 def check_no_room(work: Path) -> None:
-    """A report that cannot be written is refused in three lines, and the page that was there stays."""
+    """A report that cannot be written gives an error of three lines and leaves the previous page."""
     before = (work / "plain" / "report.html").read_bytes()
     command = 'ulimit -f 1; exec "$0" report plain'
     done = subprocess.run(["bash", "-c", command, str(BIN / "lockstep")], cwd=work, capture_output=True, text=True)
@@ -129,14 +129,14 @@ def check_no_room(work: Path) -> None:
 
 
 def check_lists(work: Path) -> None:
-    """`lockstep runs` and `compare`; the run in the folder `broken` cannot be read, one is made to look running."""
+    """Checks `lockstep runs` and `compare`. The run in folder `broken` is unreadable; a lock makes one look alive."""
     record = json.loads((work / "plain" / "run.json").read_text())
     (work / "killed").mkdir()
     record |= {"end": None, "exit_code": None, "final": None, "digest": None, "start": "2020-01-01T00:00:00Z"}
     (work / "killed" / "run.json").write_text(json.dumps(record))
     said = run("lockstep", "runs", ".", cwd=work)
     lines = said.splitlines()
-    assert "\x1b" not in said and "<script>&\"' \\x1b[31m" in lines[2], said  # the older of two
+    assert "\x1b" not in said and "<script>&\"' \\x1b[31m" in lines[2], said  # the older of the two runs
     assert lines[1].startswith("plain ") and " done " in lines[1] and "12" in lines[1], said
     assert re.match(r"killed +broken off +2020-01-01T00:00:00Z +convnet +1 +0 +- +- +0 s", lines[3]), said
     assert lines[4].startswith("broken  cannot be read: "), said

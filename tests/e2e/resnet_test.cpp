@@ -7,7 +7,7 @@
 namespace lockstep::testing::resnet_test {
 namespace {
 
-// resnet20 on the built-in shapes.
+// train_resnet -a resnet20 on the built-in shapes.
 Arguments resnet(const std::filesystem::path& run, const Arguments& more = {}) {
   Arguments line = {"train_resnet", "--max-steps", "8", "-o", run.string()};
   line.insert(line.end(), more.begin(), more.end());
@@ -71,7 +71,7 @@ TEST(TrainResnet, SaysWhatMainPySays) {
   }
 }
 
-// The loss of images as they are is another one.
+// Without augmentation the loss would be different.
 TEST(TrainResnet, AugmentsTheTrainingImages) {
   const TempDir dir;
   const ProgramResult result =
@@ -82,7 +82,8 @@ TEST(TrainResnet, AugmentsTheTrainingImages) {
 
 TEST(TrainResnet, RefusesARunThatCannotEndWell) {
   const TempDir dir;
-  // 20,000 images in steps of 7 leave one; resnet18's last maps of a 32x32 image are one pixel.
+  // 20,000 images in steps of 7 leave a last step of one image, and resnet18 reduces 32x32 images
+  // to one pixel.
   const ProgramResult lone =
       run_program({"train_resnet", "-a", "resnet18", "-b", "7", "-o", (dir / "lone").string()});
   EXPECT_EQ(lone.exit_code, 2) << said(lone);
@@ -92,8 +93,8 @@ TEST(TrainResnet, RefusesARunThatCannotEndWell) {
   EXPECT_FALSE(std::filesystem::exists(dir / "few"));
 }
 
-// Needs the data: LOCKSTEP_CIFAR10 names the folder that holds cifar-10-batches-bin,
-// LOCKSTEP_CIFAR10_WEIGHTS akamaster's trained ResNet-20 as safetensors; skipped without.
+// Needs the data: LOCKSTEP_CIFAR10 names the folder that contains cifar-10-batches-bin,
+// LOCKSTEP_CIFAR10_WEIGHTS akamaster's trained ResNet-20 as safetensors. Skipped without them.
 class TrainedOnCifar10 : public ::testing::TestWithParam<int> {};
 
 TEST_P(TrainedOnCifar10, CountsWhatPyTorchCounts) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/restarts.sh BIN: scripts/run --max-restarts. A job that loses a rank goes on and ends with the
-# undisturbed run's bits, with fewer ranks where --elastic allows it, and with more once their host answers. It gives up
-# after so many restarts; a user's stop and wrong arguments are no reason for one.
+# usage: tests/e2e/restarts.sh BIN: scripts/run --max-restarts. A job that loses a rank continues and ends with the bits
+# of the undisturbed run, with fewer ranks if --elastic allows it, and with more once their host answers. It gives up
+# after the given number of restarts. It does not restart after a user's stop or for wrong arguments.
 set -euo pipefail
 bin=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -26,7 +26,8 @@ same_bits() {
   local last=checkpoints/last.safetensors
   "$bin/lockstep" diff "$work/whole/$last" "$work/$name/$last" || fail bits
 }
-# when TEXT SIGNAL: sends it to a rank of the run that begins next, or to its scripts/run, once the log has the text.
+# when NAME TEXT SIGNAL PATTERN: once the log of NAME contains TEXT, sends SIGNAL to the oldest process of that run
+# whose command line matches PATTERN.
 when() {
   for _ in $(seq 400); do
     if grep -q -- "$2" "$work/$1.log" 2>/dev/null; then break; fi
@@ -45,7 +46,7 @@ expect_code 0
 says 1 'run: rank [01] on .* was lost (signal 9, Killed): restart 1 of 3 goes on from step [15][05]* with 2 ranks$'
 same_bits
 
-# No step is lost, and nothing stays of the state in memory, nor of a job's that is gone.
+# No step is lost, and no state remains in memory, neither of this job nor of a job that has ended.
 left=/dev/shm/lockstep.$(id -u).$(hostname).4194999.1
 mkdir "$left"
 when kept 'Epoch: \[0\]\[ *12/' KILL "^$bin/train_convnet" &
@@ -66,7 +67,7 @@ code=0
 expect_code 2
 says 1 'would keep a state that nobody takes up'
 
-# Rank 1 never comes further than its twelfth step.
+# Rank 1 never gets past its twelfth step.
 export LOCKSTEP_FAULT=kill:rank=1,step=12
 run lost -np 2 --max-restarts 1 -- --max-steps 40 --save-steps 4
 expect_code 137
@@ -94,7 +95,7 @@ expect_code 2
 says 1 'elastic wants --shards'
 bits=(--shards 4 "${bits[@]}")
 
-# A host that answers once the first steps are done. Both are this machine.
+# A host that answers only after the first steps. Both hosts are this machine.
 cat >"$work/agent" <<'END'
 #!/bin/sh
 [ -e "$(dirname "$0")/answers" ] || exit 255

@@ -1,5 +1,5 @@
-// Runs that were killed, stopped or short of disk, and go on: on another number of ranks, in the
-// middle of an epoch, with the bits of a run that nothing happened to.
+// Runs that were killed, stopped or short of disk space continue: on another number of ranks, in
+// the middle of an epoch, and with the bits of an undisturbed run.
 #include <regex>
 
 #include <fmt/format.h>
@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Three epochs of ten steps, the last one of each not full, and the run that nothing happens to.
+// Three epochs of ten steps, in which the last step of each epoch is not full, and the undisturbed
+// run.
 class Resume : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -68,8 +69,8 @@ class Resume : public ::testing::Test {
 };
 TempDir* Resume::dir_ = nullptr;
 
-// In the middle of an epoch, at its last step, and in the first step after it. The save that is
-// written while the kill comes may be complete or not.
+// The kills come in the middle of an epoch, at its last step, and in the first step after it. A
+// save that is in progress at the kill may be complete or not.
 TEST_F(Resume, KilledOnFourTwoAndOneRanks) {
   const Arguments save = {"--save-steps", "3", "--resume", "auto"};
   const ProgramResult first = run(4, "killed", save, "kill:rank=0,step=8");
@@ -105,7 +106,7 @@ TEST_F(Resume, MidEpochLogLinesGoOn) {
   EXPECT_EQ(difference.exit_code, 0) << said(difference);
 }
 
-// The signal comes in the middle of an epoch, so nothing may come of its evaluation.
+// The signal comes in the middle of an epoch, so no evaluation of that epoch may have an effect.
 TEST_F(Resume, StoppedBySignal) {
   const ProgramResult stopped =
       run_program(line("stopped", {}),
@@ -139,7 +140,7 @@ TEST_F(Resume, MoreEpochsElsewhereCarryTheBestAlong) {
   EXPECT_EQ(read_json(path("three") / "run.json").at("final").at("correct"), first.at("correct"));
 }
 
-// The epoch that follows spoils the weights: the best ones are of an earlier process.
+// The next epoch makes the weights worse, so the best weights are those of an earlier process.
 TEST_F(Resume, BestIsRememberedAndAChangedSettingNoted) {
   ASSERT_EQ(run(1, "spoiled", {"--max-steps", "20"}).exit_code, 0);
   const std::string best = read_text(checkpoint("spoiled", "best.safetensors"));
@@ -152,7 +153,7 @@ TEST_F(Resume, BestIsRememberedAndAChangedSettingNoted) {
   EXPECT_THAT(result.err, HasSubstr("note: lr is 3, was 0.02 in the checkpoint's run: bits may"));
 }
 
-// The signal comes in the last step of an epoch: the run that goes on begins with the evaluation.
+// The signal comes in the last step of an epoch, so the continued run begins with the evaluation.
 TEST_F(Resume, AnEvaluationThatComesFirstHasTheEpochsFigures) {
   const auto row = [](const std::string& name) {
     const std::string csv = read_text(path(name + ".csv"));
@@ -193,7 +194,7 @@ TEST_F(Resume, TheBestOfLaterStepsIsNotTakenAlong) {
   EXPECT_EQ(same.exit_code, 0) << said(same);
 }
 
-// A save in the middle of an epoch compares the ranks' weights first.
+// A save in the middle of an epoch first compares the ranks' weights.
 TEST_F(Resume, WeightsThatRanksDoNotShareAreNeverSaved) {
   const ProgramResult result =
       run(2, "torn", {"--save-steps", "4", "--check-ranks", "0"}, "flipbit:rank=1,step=6");
@@ -313,7 +314,7 @@ TEST_F(Resume, EvaluationsAndSavesAsOftenAsAsked) {
   const ProgramResult result =
       run(1, "rare", {"--eval-freq", "2", "--save-freq", "2", "--keep", "9"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_EQ(count_of(result.out, " * Acc@1 "), 2);  // after epochs 2 and 3, the last
+  EXPECT_EQ(count_of(result.out, " * Acc@1 "), 2);  // after epoch 2 and after epoch 3, the last
   EXPECT_FALSE(fs::exists(checkpoint("rare", "step0000010.safetensors")));
   EXPECT_TRUE(fs::exists(checkpoint("rare", "step0000020.safetensors")));
   EXPECT_TRUE(fs::exists(checkpoint("rare", "step0000030.safetensors")));

@@ -1,5 +1,5 @@
-// The same bytes whatever a run is spread over: weights, batch-norm statistics, loss log,
-// evaluation.
+// The same bytes for any distribution of a run over ranks: weights, batch-norm statistics, loss
+// log, evaluation.
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 
@@ -30,7 +30,7 @@ void PrintTo(const Cut& cut, std::ostream* out) {
 
 class SameBits : public ::testing::TestWithParam<Cut> {};
 
-// An epoch of 996 images: its last step is not full, and some of its shards are empty.
+// An epoch of 996 images. Its last step is not full, and some of that step's shards are empty.
 TEST_P(SameBits, ConvNetOnOneTwoFourAndEightRanks) {
   const TempDir data;
   write_small_mnist(data / "mnist", 996, 500);
@@ -78,14 +78,14 @@ INSTANTIATE_TEST_SUITE_P(Cuts,
                          ::testing::Values(Cut{"1", "1"}, Cut{"2", "4"}),
                          ::testing::PrintToStringParamName());
 
-// Options that say how, not what.
+// Options that change how a run computes, but not its result.
 struct Variant {
   std::string name;
   Arguments arguments;
   std::map<std::string, std::string> environment = {};
 };
 
-// The run that none of the variants may change is made once.
+// Runs the reference once and compares all variants with it.
 void expect_the_bits_of_all(const std::string& network, const std::vector<Variant>& variants) {
   const TempDir dir;
   write_small_mnist(dir / "mnist", 90, 40);

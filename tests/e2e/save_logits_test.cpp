@@ -68,7 +68,7 @@ class SaveLogits : public ::testing::Test {
     line.insert(line.end(), more.begin(), more.end());
     return run_ranks(ranks, line);
   }
-  // The line of a run that is refused, which has not evaluated.
+  // The error of a run that is refused before it evaluates.
   static std::string refused(const Arguments& more, int exit_code) {
     const ProgramResult result = evaluate(2, "refused", more);
     EXPECT_EQ(result.exit_code, exit_code) << said(result);
@@ -146,8 +146,8 @@ TEST_F(SaveLogits, IsRefusedBeforeAnEvaluation) {
   EXPECT_FALSE(fs::exists(*dir_ / "x.safetensors"));
 }
 
-// Photos in torchvision's order. One that cannot be read has the row and the label of that which
-// takes its place.
+// The rows follow torchvision's order of photos. A photo that cannot be read gets the row and the
+// label of the photo that takes its place.
 TEST(SavePhotoLogits, InTheOrderOfTheFolders) {
   const TempDir dir;
   write_image_folders(dir / "photos", 4);

@@ -1,4 +1,5 @@
-// For LD_PRELOAD: a disk that takes SLOW_FSYNC_MS milliseconds to flush each checkpoint's file.
+// An LD_PRELOAD library that simulates a slow disk: flushing a checkpoint's file takes
+// SLOW_FSYNC_MS milliseconds.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

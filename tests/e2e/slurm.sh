@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/slurm.sh BIN: examples/slurm/train.sbatch with stand-ins for srun and scontrol; Slurm itself is not
-# there. A job that gets SIGUSR1 saves, is queued again and ends with the undisturbed run's bits; so does one that lost
-# a rank. Wrong arguments and a job that is lost too often are not queued again.
+# usage: tests/e2e/slurm.sh BIN: runs examples/slurm/train.sbatch with stand-ins for srun and scontrol, without Slurm. A
+# job that gets SIGUSR1 saves, is queued again and ends with the bits of the undisturbed run. The same holds for a job
+# that lost a rank. Jobs with wrong arguments and jobs that are lost too often are not queued again.
 set -euo pipefail
 bin=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin"
 cat >"$work/bin/srun" <<'END'
 #!/usr/bin/env bash
-# Two tasks, as srun without PMIx starts them; the exit code is the largest one.
+# Starts two tasks like srun without PMIx. The exit code is the largest one of the tasks.
 for task in 0 1; do
   SLURM_PROCID=$task SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=$task SLURM_STEP_ID=$SLURM_RESTART_COUNT \
     SLURM_STEP_NODELIST=localhost "$@" &
@@ -29,7 +29,7 @@ printf '#!/bin/sh\necho "$@" >>%s/requeued\n' "$work" >"$work/bin/scontrol"
 chmod +x "$work/bin/"*
 export PATH=$work/bin:$PATH SLURM_JOB_ID=$$
 
-# job CODE NAME RESTARTS FLAGS...: a start of the job, which exits with CODE.
+# job CODE NAME RESTARTS FLAGS...: starts the job, which must exit with CODE.
 job() {
   local expected=$1 name=$2 code=0
   export SLURM_RESTART_COUNT=$3

@@ -1,4 +1,4 @@
-// Data sets smaller than a batch, splits that are absent, and evaluations that nobody wants.
+// Data sets smaller than a batch, missing splits, and runs without an evaluation.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class SmallData : public ::testing::Test {
   const TempDir dir_;
 };
 
-// torch's DataLoader gives the one short batch too.
+// Like torch's DataLoader, which also returns the one short batch.
 TEST_F(SmallData, TrainsOnShortStepsWithTheSameBitsOnAllRanks) {
   const Arguments run = {"--global-batch-size", "256", "--shards", "8", "--bn-groups", "2"};
   const ProgramResult one = run_program(line("one", run));
@@ -46,7 +46,7 @@ TEST_F(SmallData, DropLastLeavesOutShortSteps) {
   ASSERT_EQ(run.exit_code, 0) << said(run);
   EXPECT_THAT(run.out, HasSubstr(" 6 steps "));
   const std::string last = weights(dir_ / "run");
-  // The run stays as it began.
+  // A resumed run keeps --drop-last.
   const ProgramResult more = run_program({"train_convnet",
                                           (dir_ / "data").string(),
                                           "--resume",
@@ -93,7 +93,7 @@ TEST_F(SmallData, TheFirstOfEqualAccuraciesIsTheBest) {
   }
   ASSERT_EQ(correct.size(), 6U);
   const auto best = std::ranges::max_element(correct);
-  ASSERT_GT(std::ranges::count(correct, *best), 1);  // of three values in six epochs
+  ASSERT_GT(std::ranges::count(correct, *best), 1);  // three possible values in six epochs
   EXPECT_THAT(run.out,
               HasSubstr(" after epoch " + std::to_string(best - correct.begin() + 1) + " "));
 }

@@ -1,4 +1,4 @@
-// The first images of MNIST, for networks that need a second for a hundred of them.
+// The first images of MNIST, for networks that take a second for a hundred images.
 #pragma once
 
 #include <cstdlib>
@@ -40,8 +40,8 @@ inline void write_first(const data::Dataset& from, int64_t count, const std::str
 
 }  // namespace detail
 
-// Files in MNIST's layout, from real MNIST where LOCKSTEP_MNIST says where it lies, else from the
-// built-in digits.
+// Writes files in MNIST's layout: from real MNIST if LOCKSTEP_MNIST names its folder, otherwise
+// from the built-in digits.
 inline void write_small_mnist(const std::filesystem::path& folder, int64_t train, int64_t test) {
   const char* real = std::getenv("LOCKSTEP_MNIST");
   const bool have_real = real != nullptr && *real != '\0';

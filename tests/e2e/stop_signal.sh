@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/stop_signal.sh: stops scripts/run in steps so slow that mpirun's own way with a signal would kill the
-# ranks before they save; the run goes on to the undisturbed run's bits. A second signal ends it at once.
+# usage: tests/e2e/stop_signal.sh: stops scripts/run in steps that are so slow that mpirun's own signal handling would
+# kill the ranks before they save. The run continues to the bits of the undisturbed run. A second signal ends it at
+# once.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -10,13 +11,13 @@ train() { "$root/scripts/run" "${arguments[@]}" "$@"; }
 
 train -o "$work/whole" >/dev/null 2>&1
 
-# stopped DIR SIGNALS: begins a run of slow steps, sends it SIGTERM so many times; prints the exit code.
+# stopped DIR SIGNALS: starts a run with slow steps, sends it SIGTERM that many times, and prints its exit code.
 stopped() {
   LOCKSTEP_FAULT=slow:rank=1,ms=400 "$root/scripts/run" "${arguments[@]}" --print-freq 1 -o "$1" \
     >"$1.log" 2>&1 &
   local run=$! code=0
   until grep -q 'Epoch: \[0\]\[ *3/' "$1.log"; do
-    kill -0 $run || break  # set -e does not hold in $(...): it would wait forever for one that is gone
+    kill -0 $run || break  # set -e does not apply in $(...), so this would wait forever for an ended run
     sleep 0.1
   done
   for _ in $(seq "$2"); do

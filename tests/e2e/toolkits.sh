@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/toolkits.sh: what cmake/LockstepToolkit.cmake makes of nvcc programs of many versions, and of those
-# that are broken. They are fakes, and nothing else is configured.
+# usage: tests/e2e/toolkits.sh: what cmake/LockstepToolkit.cmake derives from nvcc programs of many versions, including
+# broken ones. They are fakes, and nothing else is configured.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -25,7 +25,7 @@ lockstep_choose_cuda()
 message("CUDA \${LOCKSTEP_HAS_CUDA} \${CMAKE_CUDA_ARCHITECTURES}.")
 END
 
-choose() {  # CODE VARIABLE=VALUE... -- OPTION...: writes said
+choose() {  # CODE VARIABLE=VALUE... -- OPTION...: writes the output to said
   local code=$1 got=0 environment=()
   shift
   while [ "$1" != -- ]; do
@@ -39,7 +39,7 @@ choose() {  # CODE VARIABLE=VALUE... -- OPTION...: writes said
   [ $got = "$code" ] || { cat said; echo "exit code $got, expected $code: ${environment[*]} $*"; exit 1; }
 }
 
-says() {  # TEXT...: each is in what was said, whatever the line breaks and the indentation
+says() {  # TEXT...: each is in the output, regardless of line breaks and indentation
   local text
   for text in "$@"; do
     tr -s ' \n' '  ' <said | grep -qF -- "$text" || { cat said; echo "expected: $text"; exit 1; }
@@ -54,7 +54,7 @@ cuda12_9=(VERSION=12.9 "CODES=$older 100 101 103 120 121")
 cuda13_0=(VERSION=13.0 "CODES=75 80 86 87 88 89 90 100 110 103 120 121")
 toolkit="try: install the CUDA toolkit 12.4 or newer, or pip install nvidia-cuda-nvcc nvidia-cuda-cccl nvidia-nvtx"
 
-# The architectures follow the compiler, unless the user names them.
+# The architectures depend on the compiler unless the user gives them.
 choose 0 "${cuda12_4[@]}" --
 says "CUDA ON 80;90."
 for step in '-std=c++20 -c .*/cuda_probe.cu' '-cudart static' '-cudart shared'; do
@@ -76,7 +76,7 @@ choose 0 "${cuda12_4[@]}" -- -DCMAKE_CUDA_HOST_COMPILER=/opt/g++-13
 says "CUDA ON"
 grep -q -- '-ccbin /opt/g++-13' calls
 
-# A toolkit of no use: AUTO goes on without it, ON ends.
+# With an unusable toolkit, AUTO continues without it and ON fails.
 refused() {  # WHY TRY VARIABLE=VALUE... -- OPTION...
   local why=$1 try=$2
   shift 2
@@ -104,7 +104,7 @@ refused "${fails#why: } host_config.h:137:2: error: #error -- unsupported GNU ve
   "try: an older host compiler, as by -DCMAKE_CUDA_HOST_COMPILER=g++-12, or a newer CUDA toolkit" \
   "${cuda12_4[@]}" "COMPLAINT=host_config.h:137:2: error: #error -- unsupported GNU version! gcc later than 13" --
 
-# Without nvcc AUTO says nothing.
+# Without nvcc, AUTO prints nothing.
 choose 0 A= -- -DCMAKE_CUDA_COMPILER= -DLOCKSTEP_NVCC=
 [ "$(cat said)" = "CUDA OFF ." ]
 choose 1 A= -- -DCMAKE_CUDA_COMPILER= -DLOCKSTEP_NVCC= -DLOCKSTEP_CUDA=ON

@@ -1,4 +1,4 @@
-// Timelines of real runs, and what lockstep trace says of them.
+// Timelines of real runs, and the verdicts of lockstep trace.
 #include <algorithm>
 #include <map>
 
@@ -26,7 +26,8 @@ bool is_in(const Span& inner, const Span& outer) {
   return inner.begin >= outer.begin && inner.end <= outer.end;
 }
 
-// A trace by thread, each in the order of begins, of two the longer first.
+// The spans of a trace by thread, ordered by their begin. If two begin together, the longer one is
+// first.
 struct Trace {
   explicit Trace(const std::filesystem::path& file) : all(read_json(file)) {
     for (const json& event : all.at("traceEvents")) {
@@ -57,7 +58,7 @@ struct Trace {
     }
     return found;
   }
-  // Spans of a thread enclose each other or are apart, up to the digits that are printed.
+  // Spans of a thread are nested or disjoint, up to the precision of the printed digits.
   void expect_nested() const {
     constexpr double kDigit = 0.002;
     for (const auto& [thread, spans] : threads) {
@@ -88,7 +89,7 @@ std::string layer_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));
 }
 
-// A bucket begins after the last gradient and ends before the optimizer does.
+// A bucket begins after the layer of its last gradient and ends before the optimizer begins.
 void expect_buckets_between(const Trace& trace, int rank, const Span& step) {
   const std::vector<Span>& lane = trace.steps_lane(rank);
   const Span& backward = only(lane, step, "backward");
@@ -132,7 +133,7 @@ TEST_F(TracedRun, ShowsAllRanksOnOneClockAndChangesNoBit) {
   EXPECT_EQ(about.at("first_step"), 3);
   EXPECT_EQ(about.at("last_step"), 6);
   const double error = about.at("clock_error_us");
-  for (const json& clock : about.at("clocks")) {  // of one host: the same clock
+  for (const json& clock : about.at("clocks")) {  // all ranks are on one host with one clock
     EXPECT_LE(std::abs(clock.at("offset_before_us").get<double>()), error + 0.001);
     EXPECT_LE(std::abs(clock.at("offset_after_us").get<double>()), error + 0.001);
   }
@@ -145,7 +146,7 @@ TEST_F(TracedRun, ShowsAllRanksOnOneClockAndChangesNoBit) {
     EXPECT_EQ(trace.of_rank(rank, "wait for images").size(), 4U);
     EXPECT_EQ(trace.of_rank(rank, "checkpoint").size(), rank == 0 ? 1U : 0U);
   }
-  // No rank has a sum before the last rank has all its gradients.
+  // No rank's sum is complete before the last rank has all its gradients.
   for (const char* bucket : {"bucket 0", "bucket 1", "bucket 2"}) {
     for (size_t step = 0; step < 4; ++step) {
       double last_ready = 0;
@@ -192,7 +193,8 @@ TEST_F(TracedRun, WhatCannotBeWrittenCostsTheTraceAlone) {
   EXPECT_EQ(read_json(dir_ / "short" / "trace.json").at("otherData").at("last_step"), 12);
 }
 
-// tests/long/trace_verdicts.sh takes twenty runs of each, and quiet ones on a quiet machine.
+// tests/long/trace_verdicts.sh makes twenty runs of each, and runs without a fault on an idle
+// machine.
 TEST_F(TracedRun, ThePlantedCauseIsNamed) {
   const auto verdict = [&](const std::string& name, const std::string& fault) {
     Arguments line = convnet(dir_ / name, {"--trace", "4:18", "-b", "32", "--threads", "1"});

@@ -1,4 +1,4 @@
-// One rank: what a run prints and leaves.
+// One rank: what a run prints, and which files it leaves.
 #include <regex>
 
 #include <signal.h>

@@ -15,7 +15,7 @@ namespace lockstep::testing {
 
 using Arguments = std::vector<std::string>;
 
-// train_convnet on the built-in digits, a few steps unless `more` says otherwise.
+// train_convnet on the built-in digits, with a few steps unless `more` says otherwise.
 inline Arguments convnet(const std::filesystem::path& run, const Arguments& more = {}) {
   Arguments line = {"train_convnet", "--max-steps", "20", "-o", run.string()};
   line.insert(line.end(), more.begin(), more.end());
@@ -42,7 +42,7 @@ inline std::string said(const ProgramResult& result) {
   return "exit " + std::to_string(result.exit_code) + "\n" + result.out + result.err;
 }
 
-// The event file of a folder; fails where there is none, or several.
+// The event file of a folder. Fails unless there is exactly one.
 inline std::string events_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
@@ -52,7 +52,7 @@ inline std::string events_in(const std::filesystem::path& folder) {
   return files.empty() ? "" : read_text(files.front());
 }
 
-// Losses and counts of metrics.jsonl, without times.
+// The losses and counts of metrics.jsonl, without times.
 inline std::vector<nlohmann::json> learning_curve(const std::filesystem::path& run) {
   std::vector<nlohmann::json> lines;
   for (const nlohmann::json& all : read_metrics(run)) {
@@ -74,7 +74,7 @@ inline std::vector<nlohmann::json> learning_curve(const std::filesystem::path& r
   return lines;
 }
 
-// Weights, learning curve and digest.
+// Compares weights, learning curves and digests.
 inline void expect_same_bits(const std::filesystem::path& want, const std::filesystem::path& got) {
   const ProgramResult difference = run_program({"lockstep", "diff", weights(want), weights(got)});
   EXPECT_EQ(difference.exit_code, 0) << said(difference);

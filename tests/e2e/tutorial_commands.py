@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every command that the five tutorials print (tests/tutorials/commands.tsv), with our program in place of the script.
+"""Runs every command of the five tutorials (tests/tutorials/commands.tsv) with our program in place of the script.
 
 usage: tests/e2e/tutorial_commands.py BIN
 
-A command runs twice. With its launcher, which a stand-in plays here: it sets what torchrun sets, on one host for both
-nodes. And without it, its flags given to our program: that trains, or one line says which command starts the ranks.
-Columns: the number of ranks that then run, and a pattern that one line matches, where something is to be said.
+A stand-in for the launcher sets torchrun's variables, with both nodes on one host. A command with a launcher
+also runs without it, with the launcher's flags given to our program: it must exit with code 2, and one line must say
+which command starts the ranks. Columns: the expected number of ranks, and a pattern that one line must match, if any.
 """
 
 import os
@@ -35,7 +35,7 @@ PROGRAMS = {  # the tutorials' scripts: program, what stands before their flags,
     "main.py": ("minimal_example", "", ""),
 }
 HERE = {"/home/shared/imagenet/raw/": "photos", "192.168.100.11": "127.0.0.1"}
-WITHOUT_FLAGS = ("test.py", "main.py")  # only a launcher can tell these programs about ranks
+WITHOUT_FLAGS = ("test.py", "main.py")  # these programs learn about ranks only from a launcher
 LAUNCHERS = (["python", "-m", "torch.distributed.launch"], ["torchrun"])
 STARTS = re.compile(r"try: .*(mpirun -np|torchrun --no-python)")
 
@@ -43,7 +43,7 @@ STARTS = re.compile(r"try: .*(mpirun -np|torchrun --no-python)")
 @dataclass
 class Command:
     environment: dict[str, str]
-    launcher: list[str]  # its flags
+    launcher: list[str]  # the launcher's flags
     script: str
     flags: list[str]
 
@@ -72,11 +72,11 @@ def free_port() -> str:
 @dataclass
 class Result:
     codes: list[int]
-    said: list[str]  # by the ranks
+    said: list[str]  # the output of each rank
 
 
 def run(bins: Path, line: list[str], environments: list[dict[str, str]], place: str) -> Result:
-    """The ranks of `environments` at once; one rank for {}."""
+    """Runs one rank for each of `environments`, all at once."""
     foreign = ("RANK", "WORLD_SIZE", "MASTER_", "LOCAL_", "OMPI_", "PMI", "SLURM_")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     ranks = [
@@ -95,12 +95,12 @@ def run(bins: Path, line: list[str], environments: list[dict[str, str]], place: 
         said = [rank.communicate(timeout=100)[0] for rank in ranks]
     finally:
         for rank in ranks:
-            rank.kill()  # where another came too late
+            rank.kill()  # if another one timed out
     return Result([rank.returncode for rank in ranks], said)
 
 
 def launched(command: Command) -> list[dict[str, str]]:
-    """The environments that torchrun gives, of all nodes, each as its own command would."""
+    """The environments that torchrun would set for the ranks of all nodes."""
     flags = re.sub(r"(--\w+)=", r"\1 ", " ".join(command.launcher)).split()
     given = {flag: value for flag, value in zip(flags, flags[1:]) if flag.startswith("--")}
     local, nodes = int(given["--nproc_per_node"]), int(given.get("--nnodes", 1))
@@ -120,7 +120,7 @@ def launched(command: Command) -> list[dict[str, str]]:
 
 
 def seen_ranks(said: str) -> int:
-    """How many ranks a program says that it has."""
+    """The number of ranks that a program prints."""
     start_line = re.search(r"· (\d+) ranks? of", said)
     if start_line:
         return int(start_line[1])

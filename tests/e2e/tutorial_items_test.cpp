@@ -1,4 +1,5 @@
-// Items of the tutorials that show in whole runs: the number in a test's name is the item's.
+// Items of the tutorials that are visible in whole runs. The number in a test's name is the number
+// of the item.
 #include <regex>
 #include <thread>
 
@@ -170,7 +171,8 @@ TEST(Tutorial, Item3_12CsvHasARowAnEpochOfAResumedRunToo) {
                                     last.at("acc5").get<double>())));
 }
 
-// The values are PyTorch 2.9's for the same samples: batches of 4 on one rank, of 8 on two.
+// The expected values are PyTorch 2.9's for the same samples: batches of 4 on one rank, of 8 on
+// two.
 TEST(Tutorial, Item4_4TheMinimalProgramTrainsAsPyTorchDoes) {
   const ProgramResult one = run_program({"minimal_example"});
   ASSERT_EQ(one.exit_code, 0) << said(one);

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # usage: two_hosts.sh BIN same-bits[.tcp]|cut-off[.tcp]
-# Two network namespaces stand for two hosts with two ranks each, joined by a virtual cable. The ranks are started by
-# mpirun; for .tcp each by itself, without MPI.
-#   same-bits  4 ranks on two hosts leave the same bits as 4 ranks on one
-#   cut-off    the cable is pulled during training: all ranks are gone soon after the deadline
-# Exits with 77 where namespaces are not permitted.
+# Two network namespaces stand in for two hosts with two ranks each, joined by a virtual cable. mpirun starts the ranks;
+# for .tcp each rank is started separately, without MPI.
+#   same-bits  4 ranks on two hosts end with the same bits as 4 ranks on one
+#   cut-off    the cable is pulled during training: all ranks end soon after the deadline
+# Exits with 77 if namespaces are not permitted.
 set -euo pipefail
 bin=$1
 case $2 in same-bits | cut-off | same-bits.tcp | cut-off.tcp) scenario=${2%.tcp} ;; *) exit 2 ;; esac
@@ -33,7 +33,7 @@ for end in a b; do
   ip -n lockstep$$$end link set ls$$$end up
 done
 
-# A host of its own has its own name and shared memory; Open MPI mistakes it for the other one otherwise.
+# A separate host has its own name and shared memory; otherwise Open MPI takes it for the other one.
 cat > "$work/on_host" <<EOF
 #!/bin/bash
 case \$1 in 10.77.0.1) host=$a ;; 10.77.0.2) host=$b ;; *) exit 1 ;; esac
@@ -50,7 +50,8 @@ over_mpi() {
     OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 \
     "$work/on_host" 10.77.0.1 "$launcher" -np 4 --host 10.77.0.1:2,10.77.0.2:2 "$bin/$*"
 }
-# As two terminals would: rank 0's host by its address. The code is that of the rank that failed first.
+# As in separate terminals: all ranks get the address of rank 0's host. Returns the exit code of the highest rank that
+# failed.
 over_tcp() {
   local rank pids=() code=0 each
   for rank in 0 1 2 3; do
@@ -66,7 +67,7 @@ on_two_hosts() { over_"$over" "$@"; }
 if [ "$scenario" = same-bits ]; then
   on_two_hosts "${run[@]}" --bn-groups 1 --max-steps 40 -o "$work/two" | tee "$work/log"
   "$launcher" -np 4 "$bin/${run[0]}" "${run[@]:1}" --bn-groups 1 --max-steps 40 -o "$work/one"
-  grep -q "over $over" "$work/log"  # the ranks of two hosts share no memory
+  grep -q "over $over" "$work/log"  # ranks on two hosts share no memory
   grep -q "ranks on $b: 2 (local 0, cpu), 3 (local 1, cpu)" "$work/log"
   for host in $a $b; do
     [ "$(grep -c "\"host\": \"$host\"" "$work/two/run.json")" = 2 ] || exit 1  # two ranks on each
@@ -75,7 +76,7 @@ if [ "$scenario" = same-bits ]; then
   exit
 fi
 
-deadline=4  # toy_net: most of a step goes into the exchange of its 23 MB of gradients
+deadline=4  # most of a step of toy_net is the exchange of its 23 MB of gradients
 on_two_hosts "${run[@]}" -a toy_net --print-freq 2 --epochs 1000 --stall-abort $deadline -o "$work/two" \
   > "$work/log" 2> "$work/err" &
 job=$!
@@ -92,12 +93,12 @@ start=$(date +%s)
 seconds() { echo $(($(date +%s) - start)); }
 while ranks >/dev/null && [ "$(seconds)" -lt 60 ]; do sleep 0.1; done
 took=$(seconds)
-# mpirun would wait for its daemon on the other host until TCP gives up, a quarter of an hour later.
+# Otherwise mpirun would wait for its daemon on the other host until TCP gives up, which takes a quarter of an hour.
 ip -n $a link set ls$$a up
 code=0
 wait $job || code=$?
 tail -n 20 "$work/err"
 echo "all ranks gone $took s after the cable was pulled, deadline $deadline s; mpirun's exit code $code"
-grep -q 'bucket [01] (' "$work/err"   # which tensors were on their way
+grep -q 'bucket [01] (' "$work/err"   # the tensors that were being exchanged
 [ "$took" -le $((deadline + 3)) ]  # whole seconds: the deadline, 2 s, and one for rounding
 [ $code -eq 75 ]

@@ -1,4 +1,4 @@
-// lockstep watch beside a real job, in a terminal of its own.
+// lockstep watch beside a real job, in its own terminal.
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -22,7 +22,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Any braille character.
+// Whether the text has a braille character.
 bool has_curve(const std::string& text) {
   return std::ranges::any_of(std::array{"\xe2\xa0", "\xe2\xa1", "\xe2\xa2", "\xe2\xa3"},
                              [&](const char* begin) { return count_of(text, begin) > 0; });
@@ -32,7 +32,7 @@ winsize window(unsigned short rows, unsigned short columns) {
   return {.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
 }
 
-// A program in a terminal that it has for itself.
+// A program with its own terminal.
 class Terminal {
  public:
   Terminal(const std::vector<std::string>& arguments, winsize size) {
@@ -60,14 +60,14 @@ class Terminal {
   void type(char key) const { EXPECT_EQ(write(terminal_, &key, 1), 1); }
   void resize(winsize size) const { EXPECT_EQ(ioctl(terminal_, TIOCSWINSZ, &size), 0); }
 
-  // Reads until a curve was shown, or the program has ended, for at most half a minute.
+  // Reads for at most half a minute, until a curve was shown or the program has ended.
   bool shows_a_curve() {
     for (int i = 0; i < 300 && !has_curve(shown_); ++i) {
       if (!read_more()) break;
     }
     return has_curve(shown_);
   }
-  // Its exit code.
+  // Waits for the end of the program and returns its exit code.
   int end() {
     for (int i = 0; i < 300 && read_more(); ++i) continue;
     int status = 0;

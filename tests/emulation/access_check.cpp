@@ -25,11 +25,12 @@ extern char __stop_emulated_constant[] __attribute__((weak));
 namespace lockstep::emulation {
 namespace {
 
-// Who accessed a byte, in 64 bits. 0: nobody. Launch 0 stands for all that is long past.
+// The last access to a byte, packed into 64 bits. 0: never accessed. Launch 0 stands for any access
+// too old to matter.
 struct Stamp {
   uint64_t atomic : 1, clock : 13, barriers : 14, thread : 10, block : 16, launch : 10;
 
-  bool some() const { return __builtin_bit_cast(uint64_t, *this) != 0; }
+  bool is_set() const { return __builtin_bit_cast(uint64_t, *this) != 0; }
   bool operator==(const Stamp& other) const {
     return __builtin_bit_cast(uint64_t, *this) == __builtin_bit_cast(uint64_t, other);
   }
@@ -42,7 +43,7 @@ struct Cell {
 };
 
 constexpr uintptr_t kPage = 4096;
-constexpr uintptr_t kNear = 256;  // so close to a region, it was meant
+constexpr uintptr_t kNearBytes = 256;  // an access this close to a region was probably meant for it
 enum class PageKind : uint8_t { kUnknown, kIgnored, kStatic, kReadOnly, kRegions };
 struct Page {
   PageKind kind = PageKind::kUnknown;
@@ -90,7 +91,8 @@ class Checker {
                              unsigned bytes,
                              const void* caller);
   void report(std::string_view what, uintptr_t at, unsigned bytes, const void* caller);
-  // For an access that could crash or spoil the host's memory: it is not done.
+  // Reports an access that could crash the host or corrupt its memory. The access is not carried
+  // out.
   [[noreturn]] static void refuse(std::string_view what,
                                   uintptr_t at,
                                   unsigned bytes,
@@ -167,8 +169,8 @@ const Region* Checker::region_of(uintptr_t at) const {
 
 bool Checker::near_region(uintptr_t at) const {
   const auto next = regions_.upper_bound(at);
-  return (next != regions_.end() && at + kNear >= next->first) ||
-         (next != regions_.begin() && at < std::prev(next)->second.end + kNear);
+  return (next != regions_.end() && at + kNearBytes >= next->first) ||
+         (next != regions_.begin() && at < std::prev(next)->second.end + kNearBytes);
 }
 
 Stamp Checker::stamp(bool atomic) const {
@@ -182,9 +184,9 @@ Stamp Checker::stamp(bool atomic) const {
   return stamp;
 }
 
-// Nothing orders the two accesses, at least one of which writes.
+// Whether nothing orders the two accesses. Requires: at least one of them writes.
 bool Checker::conflict(Stamp earlier, Stamp now) const {
-  if (!earlier.some() || earlier.launch != now.launch) return false;
+  if (!earlier.is_set() || earlier.launch != now.launch) return false;
   if (earlier.atomic != 0 && now.atomic != 0) return false;
   if (earlier.block != now.block) return true;
   if (earlier.thread == now.thread || earlier.barriers != now.barriers) return false;
@@ -196,7 +198,7 @@ void Checker::check_cell(Cell& cell, Stamp now, bool shared, bool writes, const 
   if (shared && (cell.writer.launch != now.launch || cell.writer.block != now.block)) cell = {};
   if (conflict(cell.writer, now))
     problem = writes ? "race of two writes" : "race: read after write";
-  if ((!writes || now.atomic != 0) && !cell.writer.some())
+  if ((!writes || now.atomic != 0) && !cell.writer.is_set())
     problem = shared ? "read of unwritten shared memory" : "read of unwritten device memory";
   if (writes) {
     if (conflict(cell.reader, now) || conflict(cell.other_reader, now))
@@ -207,7 +209,7 @@ void Checker::check_cell(Cell& cell, Stamp now, bool shared, bool writes, const 
   const bool outdated = cell.reader.launch != now.launch ||
                         (cell.reader.block == now.block && (cell.reader.thread == now.thread ||
                                                             cell.reader.barriers != now.barriers));
-  (!cell.reader.some() || outdated ? cell.reader : cell.other_reader) = now;
+  (!cell.reader.is_set() || outdated ? cell.reader : cell.other_reader) = now;
 }
 
 void Checker::access(uintptr_t at, unsigned bytes, bool writes, bool atomic, const void* caller) {
@@ -316,7 +318,7 @@ void Checker::begin_grid() {
   past.clock = 1;
   for (auto& [number, page] : pages_) {
     if (!page.cells) continue;
-    for (Cell& cell : *page.cells) cell = {cell.writer.some() ? past : Stamp{}, {}, {}};
+    for (Cell& cell : *page.cells) cell = {cell.writer.is_set() ? past : Stamp{}, {}, {}};
   }
 }
 
@@ -369,7 +371,7 @@ void note_atomic(const void* at, unsigned bytes, const void* caller) {
   checker().access(reinterpret_cast<uintptr_t>(at), bytes, true, true, caller);
 }
 
-// An instrumented access, of kernels or of host code that shares a file with them.
+// An access by instrumented code: a kernel, or host code in the same file.
 void note_access(const void* at, unsigned bytes, bool writes, const void* caller) {
   if (current == nullptr) return;
   checker().access(reinterpret_cast<uintptr_t>(at), bytes, writes, false, caller);

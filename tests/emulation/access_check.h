@@ -1,7 +1,8 @@
 // Watches each memory access of emulated kernels. Kernels of the check build are compiled with
-// -fsanitize=thread, whose callbacks this defines in place of ThreadSanitizer: races within a block
-// and between blocks, accesses out of bounds, after free, to host memory or misaligned, and reads
-// of what was never written. Other builds link access_check_off.cpp, which does nothing.
+// -fsanitize=thread; this code defines its callbacks in place of ThreadSanitizer. It finds races
+// within and between blocks, accesses that are out of bounds, misaligned, after free or to host
+// memory, and reads of memory that was never written. Other builds link access_check_off.cpp, which
+// does nothing.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,9 @@
 
 namespace lockstep::emulation {
 
-// Orders one thread's accesses against those of its block: barriers passed, and for the lanes of
-// its warp a vector clock that __syncwarp joins. Shuffles order no memory.
+// Orders one thread's accesses against those of other threads of its block. It holds the number of
+// barriers passed and, for the lanes of the thread's warp, a vector clock that __syncwarp joins.
+// Shuffles do not order memory.
 struct ThreadClock {
   unsigned thread = 0;
   unsigned barriers = 0;
@@ -20,25 +22,26 @@ struct ThreadClock {
 
 enum class Memory : uint8_t { kDevice, kPinned, kShared, kArguments };
 
-// Memory that kernels may touch. Fresh device memory counts as never written.
+// Makes memory accessible to kernels. Fresh device memory counts as never written.
 void permit(const void* begin, size_t bytes, Memory kind);
-// Device memory that is withdrawn is remembered as freed.
+// Makes memory inaccessible again. Device memory is remembered as freed.
 void withdraw(const void* begin);
-// The fibers' stacks, where anything goes.
+// Accesses to this memory are not checked; used for the fibers' stacks.
 void ignore_accesses(const void* begin, size_t bytes);
-// A copy or a memset wrote here.
+// Marks memory as written by a copy or a memset.
 void note_written(const void* begin, size_t bytes);
 
-// Between these two, accesses belong to the current thread of a grid.
+// From begin_grid() on, accesses belong to the thread that set_thread() named last.
 void begin_grid();
-void set_thread(unsigned block, const ThreadClock* clock);  // null: the scheduler runs
-// The lanes in `mask` of the warp whose clocks start at `first`, `stride` bytes apart.
+void set_thread(unsigned block, const ThreadClock* clock);  // null: the scheduler is running
+// Joins the clocks of the lanes in `mask`. The warp's clocks start at `first`, `stride` bytes
+// apart.
 void join_lanes(ThreadClock* first, size_t stride, unsigned mask);
 
-// One access of the instrumented code, by the current thread if there is one.
+// Checks one access of instrumented code by the current thread, if there is one.
 void note_access(const void* at, unsigned bytes, bool writes, const void* caller);
 
-// Mistakes found since the last call, a line each.
+// Returns the mistakes found since the last call, one per line.
 std::string take_reports();
 
 }  // namespace lockstep::emulation

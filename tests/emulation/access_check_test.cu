@@ -1,4 +1,4 @@
-// The access check: what it reports, with which line, and what it lets pass.
+// Tests what the access check reports, which line it names, and which accesses it allows.
 #include <gmock/gmock.h>
 
 #include "tests/emulation/kernel_test.h"
@@ -151,7 +151,8 @@ TEST_F(AccessCheck, MisalignedWords) {
   EXPECT_THAT(fault_of({1, 32}, copy_word, from, to + 1), HasSubstr(misaligned));
 }
 
-// Of more than 16 bytes the compiler hides: kernels copy so much between registers alone.
+// The compiler does not instrument copies of more than 16 bytes; kernels copy that many only in
+// registers.
 __global__ void copy_word_bytes(const int* in, int* out) {
   if (threadIdx.x != 3) return;
   int words[4];

@@ -1,4 +1,5 @@
-// kernel<<<grid, block, shared, stream>>>(arguments...) as a call: g++ cannot read the former.
+// Launches kernel<<<grid, block, shared, stream>>>(arguments...) by a function call, since g++
+// cannot parse the original syntax.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,7 @@
 
 namespace lockstep::emulation {
 
-// Call the result with the kernel's arguments, which are copied.
+// Returns a function to call with the kernel's arguments. It copies them.
 template <class Kernel>
 auto launch(Kernel* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream) {
   return [=](const auto&... arguments) {

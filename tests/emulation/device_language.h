@@ -1,5 +1,6 @@
-// CUDA C++'s device language for g++: included by force before everything else in an emulated .cu.
-// The toolkit's own headers give types, half and bfloat16; this gives what only nvcc knows.
+// CUDA C++'s device language for g++, force-included before everything else in an emulated .cu. The
+// toolkit's own headers provide types, half and bfloat16; this header provides what only nvcc
+// defines.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +10,10 @@
 
 #define LOCKSTEP_EMULATION 1
 
-// The toolkit's host_defines.h keeps what is defined already. One block runs at a time in a
-// process, so its shared memory is plain static memory, which AddressSanitizer fences. Used: else a
-// variable that nobody writes would be taken for a constant zero.
+// The toolkit's host_defines.h keeps macros that are already defined. One block at a time runs in a
+// process, so its shared memory is plain static memory, which AddressSanitizer guards. It is marked
+// `used` because otherwise the compiler would treat a variable that is never written as a constant
+// zero.
 #define __shared__ static __attribute__((used))
 #define __constant__ __attribute__((section("emulated_constant")))
 #define __launch_bounds__(...)
@@ -83,7 +85,7 @@ inline int __any_sync(unsigned mask, int predicate, EMULATED_HERE) {
   return __ballot_sync(mask, predicate, where) != 0 ? 1 : 0;
 }
 
-// Inlined, so that an access's address in the program leads to the kernel's line.
+// Inlined, so that the address of an access resolves to the kernel's line.
 #define EMULATED_INLINE __attribute__((always_inline)) inline
 
 #define EMULATED_ATOMIC(name, expression)                           \
@@ -165,7 +167,8 @@ inline float __uint_as_float(unsigned bits) {
   return __builtin_bit_cast(float, bits);
 }
 
-// CUDA's overloads live in the global namespace. For floats a NaN loses, as in fminf and fmaxf.
+// CUDA's overloads are in the global namespace. For floats, a NaN loses against a number, as in
+// fminf and fmaxf.
 using std::isfinite;
 using std::isinf;
 using std::isnan;

@@ -1,4 +1,4 @@
-// What a kernel is stopped with in every build: the scheduler's own messages.
+// Tests the scheduler's own error messages, which stop a kernel in every build.
 #include <gmock/gmock.h>
 
 #include "tests/emulation/kernel_test.h"

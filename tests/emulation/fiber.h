@@ -7,20 +7,21 @@
 
 namespace lockstep::emulation {
 
-// Switches are announced to AddressSanitizer. Thread safety: one host thread at a time.
+// Tells AddressSanitizer about each switch. Thread safety: one host thread at a time.
 class Fiber {
  public:
   using Entry = void (*)();
 
   Fiber() = default;  // the host thread's own stack
-  // A stack of its own with a guard page below. `entry` must not return.
+  // A fiber with its own stack and a guard page below it. `entry` must not return.
   explicit Fiber(Entry entry);
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Goes on in `to`, which must be suspended or new; returns when somebody switches back here.
+  // Continues in `to`, which must be suspended or new. Returns when another fiber switches back to
+  // this one.
   void switch_to(Fiber& to);
-  // Forgets where it stood: the next switch starts it again.
+  // Discards the suspended state: the next switch starts the fiber from the beginning.
   void reset();
 
  private:

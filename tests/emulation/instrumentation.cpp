@@ -1,4 +1,5 @@
-// What g++ -fsanitize=thread calls at each memory access, in place of ThreadSanitizer's library.
+// The functions that g++ -fsanitize=thread calls at each memory access, in place of
+// ThreadSanitizer's library.
 #include "tests/emulation/access_check.h"
 
 using lockstep::emulation::note_access;
@@ -40,7 +41,7 @@ void __tsan_write_range(void* at, unsigned long bytes) {
     note_access(static_cast<char*>(at) + i, 1, true, __builtin_return_address(0));
 }
 
-// Host code that shares a file with kernels: reference counts, guards of statics.
+// For host code in the same files as kernels: reference counts and guards of statics.
 #define INSTRUMENTED_ATOMIC(bits, T)                                \
   T __tsan_atomic##bits##_load(const volatile T* at, int) {         \
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);                   \

@@ -1,4 +1,4 @@
-// Runs kernels straight on the machine, without a runtime, for the tests of the machine itself.
+// Runs kernels directly on the machine, without a runtime, for tests of the machine itself.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class Buffer {
     permit(values_.data(), bytes(), Memory::kDevice);
     note_written(values_.data(), bytes());
   }
-  // Never written.
+  // Memory that was never written.
   explicit Buffer(size_t count) : values_(count) {
     permit(values_.data(), bytes(), Memory::kDevice);
   }
@@ -68,7 +68,7 @@ void run_kernel(const Shape& shape, void (*kernel)(Parameters...), Arguments... 
   run_grid(call, shape.grid, shape.block, shape.dynamic_shared_bytes);
 }
 
-// Returns the error that stops the kernel; empty when there is none.
+// Returns the text of the error that stops the kernel; empty if there is none.
 template <class... Parameters, class... Arguments>
 std::string fault_of(const Shape& shape, void (*kernel)(Parameters...), Arguments... arguments) {
   try {
@@ -79,11 +79,11 @@ std::string fault_of(const Shape& shape, void (*kernel)(Parameters...), Argument
   }
 }
 
-// "file.cu:12" of this file.
+// "file.cu:12" for line 12 of this file.
 #define EMULATED_LINE(line) \
   (std::string(std::strrchr("/" __FILE__, '/') + 1) + ":" + std::to_string(line))
 
-// The schedule of a test, put back at its end.
+// Sets the schedule for a test and restores the previous one at the end.
 class ScopedSchedule {
  public:
   explicit ScopedSchedule(Schedule chosen) : before_(schedule) {

@@ -1,4 +1,4 @@
-// Which kernels this process ran.
+// Records which kernels this process ran.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Where core/cuda/launch.h hands an emulated kernel over: the fake runtime's queue.
+// The function to which core/cuda/launch.h passes an emulated kernel; it adds the kernel to the
+// fake runtime's queue.
 #pragma once
 
 #include <driver_types.h>
@@ -7,7 +8,7 @@
 
 namespace lockstep::emulation {
 
-// As cudaLaunchKernel: checks the shape against the device's limits and queues the call.
+// Like cudaLaunchKernel: checks the shape against the device's limits and queues the call.
 cudaError_t enqueue_launch(
     Call call, dim3 grid, dim3 block, size_t dynamic_shared_bytes, cudaStream_t stream);
 

@@ -1,4 +1,5 @@
-// The scheduler's insides: the threads of the running block, and who goes on when one has to wait.
+// The internals of the scheduler: the threads of the running block, and the choice of the next
+// thread when one has to wait.
 #pragma once
 
 #include <string>
@@ -69,15 +70,15 @@ class Machine {
   Fiber* take_fiber();
   void exchange(Thread& first, unsigned count, const WarpCall& call);
   uint64_t result_of(Thread& first, unsigned count, unsigned lane);
-  bool meets(const Thread& other);
+  bool is_in_same_operation(const Thread& other);
   std::string text_of(const Thread& thread) const;
-  // Each ends the grid: run() throws. Nothing on this fiber's stack is destroyed, so that no caller
-  // may hold memory.
+  // Each of these ends the grid: run() throws. Objects on this fiber's stack are not destroyed, so
+  // no caller may own memory.
   [[noreturn]] void fail(const char* what, const Thread& thread, const Thread* other = nullptr);
   [[noreturn]] void fail_in_deadlock();
   [[noreturn]] void stop();
 
-  // Body of an emulated operation: its own accesses are not the kernel's.
+  // Runs the body of an emulated operation, whose accesses are not attributed to the kernel.
   template <class Body>
   void outside(Body&& body) {
     set_thread(0, nullptr);
@@ -88,8 +89,8 @@ class Machine {
   const Call* call_ = nullptr;
   std::vector<Thread> threads_;
   std::vector<unsigned> ready_;
-  size_t ready_head_ = 0;  // of Order::kForward, a queue; otherwise a stack
-  size_t window_ = 1;      // one of so many on top of the stack is next
+  size_t ready_head_ = 0;  // Order::kForward uses ready_ as a queue, the others as a stack
+  size_t window_ = 1;      // the next thread is one of this many at the top of the stack
   unsigned done_ = 0, at_barrier_ = 0, block_number_ = 0;
   Thread* current_ = nullptr;
   Fiber host_;

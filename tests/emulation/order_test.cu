@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 64;
 
-// order[k]: which thread came k-th to this line, in the first phase and in the second.
+// order[k]: the thread that reached this line k-th, in the first phase and in the second.
 __global__ void note_order(int* next, int* order) {
   const auto thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   order[atomicAdd(next, 1)] = thread;
@@ -69,7 +69,7 @@ TEST(Order, RandomIsAPermutationOfTheSeed) {
   EXPECT_NE(seen[0], seen[1]);
 }
 
-// How often warp 0 uses its second value before warp 1 has used its first.
+// Counts how often warp 0 uses its second value before warp 1 has used its first.
 __global__ void warps_ahead(int* used, int* ahead) {
   __shared__ int value;
   if (threadIdx.x == 0) value = 0;

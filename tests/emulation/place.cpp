@@ -23,7 +23,7 @@ ProgramAddress find(const void* address) {
           static_cast<const char*>(address) - static_cast<const char*>(object.dli_fbase)};
 }
 
-// Remembers its answers: each takes a tenth of a second.
+// Caches its answers, since each takes a tenth of a second.
 const std::vector<std::string>& addr2line(const char* flags, const ProgramAddress& at) {
   static auto& answers = *new std::map<std::string, std::vector<std::string>>;
   const std::string command =
@@ -45,7 +45,7 @@ const std::vector<std::string>& addr2line(const char* flags, const ProgramAddres
 
 std::string place_of(const void* return_address) {
   ProgramAddress at = find(return_address);
-  --at.offset;  // within the call
+  --at.offset;  // an address within the call instruction
   std::string text;
   for (std::string_view line : addr2line("-Csi", at)) {
     line = line.substr(0, line.find(" ("));

@@ -1,4 +1,5 @@
-// Which line of a kernel a message is about. Slow: asks addr2line, for messages alone.
+// Finds the line of a kernel that a message refers to. Slow, since it runs addr2line; only for
+// messages.
 #pragma once
 
 #include <string>
@@ -7,10 +8,10 @@
 
 namespace lockstep::emulation {
 
-// "pack.cuh:54, inlined into relu_cuda.cu:20" for a return address in emulated kernels; the device
-// language's own lines are left out. Without debug information: the program's name and an offset.
+// "pack.cuh:54, inlined into relu_cuda.cu:20" for a return address in emulated kernels; lines of
+// device_language.h are omitted. Without debug information: the program's name and an offset.
 std::string place_of(const void* return_address);
-// The kernel's name with its template arguments; its launch's types where the symbol is gone.
+// The kernel's name with its template arguments; if the symbol is missing, the launch's types.
 std::string kernel_name(const Call& call);
 
 }  // namespace lockstep::emulation

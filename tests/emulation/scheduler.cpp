@@ -1,4 +1,4 @@
-// Threads of a block as fibers: who runs next, and barriers.
+// Runs the threads of a block as fibers: picks the next thread, and implements barriers.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -71,7 +71,7 @@ void Machine::run(const Call& call, dim3 grid, dim3 block, size_t dynamic_shared
   withdraw(call.arguments.get());
   if (error_.empty()) return;
   idle_.clear();
-  for (Fiber* fiber : fibers_) {  // whatever they were in the middle of
+  for (Fiber* fiber : fibers_) {  // reset fibers that were in the middle of a kernel
     fiber->reset();
     idle_.push_back(fiber);
   }
@@ -97,7 +97,8 @@ void Machine::run_block(size_t block, size_t dynamic_shared_bytes) {
   ++counters.blocks;
   counters.threads += threads_.size();
 
-  // Of exactly that size, so that memory checkers see an access beyond it; NaN in every float type.
+  // Exactly that size, so that memory checkers detect an access beyond it. All bits are set: NaN in
+  // every float type.
   std::unique_ptr<std::byte, void (*)(void*)> shared(nullptr, std::free);
   if (dynamic_shared_bytes > 0) {
     void* memory = nullptr;
@@ -110,7 +111,8 @@ void Machine::run_block(size_t block, size_t dynamic_shared_bytes) {
 
   ready_.clear();
   ready_head_ = 0;
-  // Either any thread may be next, or a warp that was just woken runs far ahead of the others.
+  // With kWarp a warp that was just woken may run far ahead of the others; otherwise any ready
+  // thread may be next.
   window_ = schedule.order != Order::kRandom ? 1 : random_.below(2) == 0 ? kWarp : threads_.size();
   done_ = at_barrier_ = 0;
   for (unsigned i = 0; i < threads_.size(); ++i) {
@@ -139,7 +141,7 @@ void Machine::fiber_main() {
   }
 }
 
-// The current thread has returned. Comes back when this fiber is to run another one.
+// Ends the current thread. Returns when this fiber is to run another thread.
 void Machine::finish() {
   if (at_barrier_ > 0) {
     const auto waiting = std::ranges::find(threads_, Progress::kAtBarrier, &Thread::state);
@@ -160,7 +162,7 @@ void Machine::finish() {
   mine->switch_to(*next->fiber);
 }
 
-// The current thread cannot go on. Comes back when it can.
+// Suspends the current thread. Returns when the thread can continue.
 void Machine::wait() {
   Thread* const me = current_;
   Thread* const next = pick();
@@ -236,7 +238,7 @@ int Machine::vote(int predicate, Vote vote, const Location& where) {
   outside([&] {
     for (const Thread& thread : threads_) count += thread.result;
   });
-  barrier(where);  // nobody votes again before all have counted
+  barrier(where);  // no thread may vote again before all have counted
   if (vote == Vote::kCount) return static_cast<int>(count);
   return (vote == Vote::kAnd ? count == threads_.size() : count > 0) ? 1 : 0;
 }
@@ -279,7 +281,7 @@ void Machine::give_up(const std::string& why) {
 
 void Machine::stop() {
   current_->fiber->switch_to(host_);
-  std::abort();  // an abandoned fiber does not go on
+  std::abort();  // an abandoned fiber is never resumed
 }
 
 Schedule schedule = schedule_from_environment();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/gpu_suite.sh on the emulated machine: each of the parts passes, and the page names what they measured.
+"""Runs bench/gpu_suite.sh on the emulated machine: each part must pass, and the page must name its measurements.
 
 usage: tests/emulation/suite_rehearsal.py BIN audit.C7.nccl|audit.C8.steps|gpu_suite.rest
 """
@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# nccl: figures of two ranks; more need LOCKSTEP_EMULATION_DEVICES=8. rest: what the emulated machine can run besides.
+# nccl: measurements of two ranks; more ranks need LOCKSTEP_EMULATION_DEVICES=8. rest: the other parts that the emulated
+# machine can run.
 PARTS = {
     "nccl": ["plan", "nccl-1", "nccl-2", "nccl-4"],
     "steps": ["step", "speed-amp", "speed-rule", "speed-compile", "speed-max-autotune", "speed-f32", "speed-tf32"]

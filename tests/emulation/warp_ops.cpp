@@ -1,4 +1,5 @@
-// What the lanes of a warp exchange: they meet in one operation, the last one computes all results.
+// Exchanges between the lanes of a warp: all lanes arrive at one operation, and the last one
+// computes all results.
 #include <algorithm>
 #include <bit>
 
@@ -25,7 +26,7 @@ uint64_t Machine::warp_op(const WarpCall& call, const Location& where) {
       if ((call.mask >> lane & 1U) == 0) continue;
       const Thread& other = (&first)[lane];
       if (other.state == Progress::kDone) fail("the mask names a lane that has returned", me);
-      complete &= other.state == Progress::kInWarpOp && meets(other);
+      complete &= other.state == Progress::kInWarpOp && is_in_same_operation(other);
     }
     if (complete) exchange(first, count, call);
     if (!complete || schedule.order == Order::kRandom) wait();
@@ -34,9 +35,10 @@ uint64_t Machine::warp_op(const WarpCall& call, const Location& where) {
   return current_->result;
 }
 
-// Whether another lane, which the current one names and which waits in a warp operation, waits in
-// this one. It may be in an earlier one of other lanes; but two that name each other must meet.
-bool Machine::meets(const Thread& other) {
+// Whether `other`, a lane in the current lane's mask that waits in a warp operation, waits in the
+// same one. It may still be in an earlier operation of other lanes, but two lanes that name each
+// other must be in the same operation.
+bool Machine::is_in_same_operation(const Thread& other) {
   const WarpCall& mine = current_->call;
   if (other.call.mask == mine.mask && other.call.op == mine.op &&
       same_place(other.where, current_->where)) {

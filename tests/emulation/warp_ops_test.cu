@@ -62,7 +62,7 @@ TEST(WarpOps, WidthMakesSegments) {
     EXPECT_EQ(index[thread], i / 8 * 8 + 5);
     EXPECT_EQ(up[thread], i % 4 == 0 ? i : i - 1);
     EXPECT_EQ(down[thread], i % 4 == 3 ? i : i + 1);
-    EXPECT_EQ(crossed[thread], (i ^ 8) < i ? i ^ 8 : i);  // earlier segments may be read, later not
+    EXPECT_EQ(crossed[thread], (i ^ 8) < i ? i ^ 8 : i);  // may read earlier segments only
   }
 }
 

@@ -1,4 +1,4 @@
-// The choices of one execution of a protocol: which rank goes on, and when a fault happens.
+// The choices of one execution of a protocol: which rank continues, and when a fault happens.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace lockstep::explore {
 
-// Some choices are given; then it takes the first option of each, or random ones.
+// Takes the given choices first; after them the first option of each choice, or random options.
 class Choices {
  public:
   Choices(int preemptions, uint64_t seed) : preemptions_(preemptions), is_random_(seed != 0) {
@@ -17,12 +17,12 @@ class Choices {
   }
 
   void replay(std::vector<uint32_t> given) { given_ = std::move(given); }
-  // Another execution begins.
+  // Starts another execution.
   void begin();
-  // One of the options, from 0 on. `costs`: all but the first are preemptions. Random choices take
-  // an option other than the first once in `rare` times at most.
+  // Returns one of the options, counted from 0. `costs`: every option but the first is a
+  // preemption. A random choice takes an option other than the first at most once in `rare` times.
   uint32_t choose(uint32_t options, bool costs, uint64_t rare = 1);
-  // The next order in depth-first search. False: there is none.
+  // Moves on to the next order in depth-first search. False: there is none.
   bool next();
   std::string text() const;
 
@@ -40,7 +40,7 @@ class Choices {
   int spent_ = 0;
 };
 
-// As Choices::text() wrote them.
+// The choices in a text that Choices::text() wrote.
 std::vector<uint32_t> choices_of(const std::string& text);
 
 }  // namespace lockstep::explore

@@ -19,26 +19,27 @@ namespace {
 
 using Time = VirtualClock::time_point;
 
-constexpr uint64_t kMaxAccesses = 5'000'000;  // of an execution; more: it does not end
+constexpr uint64_t kMaxAccesses = 5'000'000;  // an execution with more does not end
 
 constexpr uint64_t kRareFault = 100;
 
-struct Ended {};  // thrown in a rank that runs no more
+struct Ended {};  // thrown in a rank that must not continue
 
 enum class State : uint8_t { kReady, kAsleep, kStopped, kEnded };
 
-// Exceptions that a rank handles, which the C++ runtime keeps for each thread.
-using Handling = std::array<std::byte, 2 * sizeof(void*)>;
+// The exceptions that a rank is handling. The C++ runtime keeps this state per thread, so switching
+// ranks swaps it.
+using ExceptionState = std::array<std::byte, 2 * sizeof(void*)>;
 
-void exchange_handling(Handling& leaves, const Handling& comes) {
+void switch_exceptions(ExceptionState& from, const ExceptionState& to) {
   void* const here = abi::__cxa_get_globals();
-  std::memcpy(leaves.data(), here, leaves.size());
-  std::memcpy(here, comes.data(), comes.size());
+  std::memcpy(from.data(), here, from.size());
+  std::memcpy(here, to.data(), to.size());
 }
 
 constexpr size_t kStackBytes = size_t{256} << 10;
 
-// Stacks are taken again by the next execution.
+// The stack of a rank. The next execution reuses it.
 std::byte* stack_of(size_t rank) {
   static std::vector<std::unique_ptr<std::byte[]>> stacks;  // NOLINT(modernize-avoid-c-arrays)
   while (stacks.size() <= rank) stacks.emplace_back(new std::byte[kStackBytes]);
@@ -51,10 +52,10 @@ struct Rank {
   Time wake_at{};
   bool is_gone = false;
   ucontext_t context{};
-  Handling handling{};
+  ExceptionState exceptions{};
 };
 
-// One execution.
+// One execution of a scenario.
 class World {
  public:
   World(const Scenario& scenario, Choices& choices)
@@ -65,7 +66,7 @@ class World {
   void run();
 
   Execution result;
-  std::string find;
+  std::string problem;
   uint64_t accesses = 0;
 
   void may_switch();
@@ -73,8 +74,9 @@ class World {
   void wake_all(const void* word);
   bool is_gone(int rank) const { return ranks_[static_cast<size_t>(rank)].is_gone; }
   Time now() const { return now_; }
-  bool asked(int rank) const {
-    return scenario_.fault == Fault::kAsked && result.has_happened && rank == scenario_.victim;
+  bool stop_requested(int rank) const {
+    return scenario_.fault == Fault::kStopRequested && result.has_happened &&
+           rank == scenario_.victim;
   }
   comm::Segment segment(size_t index, size_t bytes);
 
@@ -85,7 +87,7 @@ class World {
   void body();
   void fault();
   void switch_to(size_t rank);
-  void leave();  // another rank's turn, or the end
+  void leave();  // switches to another rank, or ends the execution
   void end_all();
 
   const Scenario& scenario_;
@@ -94,13 +96,13 @@ class World {
   std::vector<comm::Segment> segments_;
   Time now_{std::chrono::seconds(1)};
   int ended_ = 0;
-  bool is_over_ = false;  // ranks that get their turn end
+  bool is_over_ = false;  // ranks that run now only unwind
   ucontext_t outside_{};
-  Handling handling_outside_{};
+  ExceptionState outside_exceptions_{};
 };
 
 World* world = nullptr;
-int running = -1;  // the rank
+int running = -1;  // the rank that runs
 
 class ExploredHost : public comm::SharedHost {
  public:
@@ -145,7 +147,7 @@ void World::run() {
   world = this;
   for (size_t r = 0; r < ranks_.size(); ++r) prepare(ranks_[r].context, stack_of(r));
   running = static_cast<int>(choices_.choose(static_cast<uint32_t>(ranks_.size()), false));
-  exchange_handling(handling_outside_, me().handling);
+  switch_exceptions(outside_exceptions_, me().exceptions);
   swapcontext(&outside_, &me().context);
   world = nullptr;
 }
@@ -174,7 +176,7 @@ void World::body() {
     outcome.error = error;
   } catch (const Ended&) {
   } catch (const std::exception& error) {
-    if (find.empty()) find = fmt::format("rank {}: {}", rank, error.what());
+    if (problem.empty()) problem = fmt::format("rank {}: {}", rank, error.what());
   }
   outcome.end = now_;
   outcome.order = ++ended_;
@@ -189,17 +191,17 @@ void World::switch_to(size_t rank) {
   other.state = State::kReady;
   running = static_cast<int>(rank);
   if (&other == &self) return;
-  exchange_handling(self.handling, other.handling);
+  switch_exceptions(self.exceptions, other.exceptions);
   swapcontext(&self.context, &other.context);
 }
 
-// Nothing is left to run: those that stopped unwind their stacks, one by one.
+// No rank can run any more: the ranks that have not ended unwind their stacks, one after another.
 void World::end_all() {
   is_over_ = true;
   for (size_t r = 0; r < ranks_.size(); ++r) {
     if (ranks_[r].state != State::kEnded) return switch_to(r);
   }
-  exchange_handling(me().handling, handling_outside_);
+  switch_exceptions(me().exceptions, outside_exceptions_);
   setcontext(&outside_);
 }
 
@@ -209,7 +211,7 @@ void World::leave() {
   for (size_t r = 0; r < ranks_.size(); ++r) {
     if (ranks_[r].state == State::kReady) ready.push_back(r);
   }
-  if (ready.empty()) {  // time passes
+  if (ready.empty()) {  // let time pass
     Time next = Time::max();
     for (const Rank& rank : ranks_) {
       if (rank.state == State::kAsleep) next = std::min(next, rank.wake_at);
@@ -226,7 +228,7 @@ void World::leave() {
 void World::fault() {
   result.has_happened = true;
   result.fault_at = now_;
-  if (scenario_.fault == Fault::kAsked) return;
+  if (scenario_.fault == Fault::kStopRequested) return;
   if (scenario_.fault == Fault::kKilled) throw Ended();
   Rank& self = me();
   self.state = State::kStopped;
@@ -237,7 +239,7 @@ void World::fault() {
 void World::may_switch() {
   if (is_over_ || std::uncaught_exceptions() > 0) return;
   if (++accesses > kMaxAccesses) {
-    if (find.empty()) find = "the execution does not end";
+    if (problem.empty()) problem = "the execution does not end";
     is_over_ = true;
     throw Ended();
   }
@@ -286,8 +288,9 @@ Report explore(const Scenario& scenario, const Bounds& bounds) {
     execution.run();
     ++report.executions;
     report.accesses += execution.accesses;
-    report.find = execution.find.empty() ? scenario.check(execution.result) : execution.find;
-    if (!report.find.empty()) {
+    report.problem =
+        execution.problem.empty() ? scenario.check(execution.result) : execution.problem;
+    if (!report.problem.empty()) {
       report.order = choices.text();
       return report;
     }
@@ -305,15 +308,15 @@ int this_rank() {
   return running;
 }
 
-bool asked() {
-  return world->asked(running);
+bool stop_requested() {
+  return world->stop_requested(running);
 }
 
 void busy_for(std::chrono::nanoseconds time) {
   world->sleep_on(nullptr, world->now() + time);
 }
 
-void found(const std::string& what) {
+void report_problem(const std::string& what) {
   throw InternalError(what);
 }
 

@@ -1,7 +1,6 @@
-// Runs a protocol between ranks in every order of its accesses to shared words, up to a bound.
-// Ranks have stacks of their own and run one at a time; one may be put aside before and after each
-// access.
-// Time is the explorer's: it passes when all ranks sleep.
+// Runs a protocol between ranks in every order of its accesses to shared words, up to a bound. Each
+// rank has its own stack, and one rank runs at a time; it may be preempted before and after each
+// access. Time is virtual: it passes only when all ranks sleep.
 #pragma once
 
 #include <chrono>
@@ -27,66 +26,66 @@ struct VirtualClock {
   static time_point now();
 };
 
-// One happens to one rank, at a moment of the explorer's choice.
+// A fault that happens to one rank, at a moment that the explorer chooses.
 enum class Fault : uint8_t {
   kNone,
-  kKilled,   // it runs no more, and the others' hosts know that
-  kStopped,  // it runs no more
-  kAsked,    // a signal asks it to stop; see asked()
+  kKilled,         // stops running, and the others' hosts report it as gone
+  kStopped,        // stops running, unnoticed by the hosts
+  kStopRequested,  // a signal requests a stop; see stop_requested()
 };
 
-// How a rank came out of an execution.
+// How an execution ended for one rank.
 struct Outcome {
-  bool is_done = false;  // its part returned
+  bool is_done = false;  // the rank's function returned
   std::optional<CommError> error = std::nullopt;
   VirtualClock::time_point end = {};
-  int order = 0;  // among the ends
+  int order = 0;  // position among the ranks that ended, from 1
 };
 
 struct Execution {
   std::vector<Outcome> ranks;
-  bool has_happened = false;  // the fault
+  bool has_happened = false;  // whether the fault happened
   VirtualClock::time_point fault_at = {};
 };
 
 struct Scenario {
   int ranks = 2;
-  // A rank's part. What it throws but CommError is a find.
+  // The function that each rank runs. Any exception other than CommError is a problem.
   std::function<void(Communicator& peers)> part;
   std::chrono::milliseconds deadline{1000};
   Fault fault = Fault::kNone;
   int victim = 0;
-  // A sentence on what is wrong with an execution; empty: nothing.
+  // Describes what is wrong with an execution; empty if nothing is.
   std::function<std::string(const Execution&)> check;
 };
 
 struct Bounds {
-  int preemptions = 1;  // times that a rank is put aside although it could go on, or woken early
-  uint64_t executions = 0;  // at most; 0: all within the preemptions
-  uint64_t seed = 0;        // not 0: random orders, `executions` of them
-  std::string replay = {};  // this order alone, as Report::order has it
+  int preemptions = 1;      // switches away from a rank that could go on, or early wakeups
+  uint64_t executions = 0;  // limit; 0: all orders within the preemptions
+  uint64_t seed = 0;        // not 0: `executions` random orders
+  std::string replay = {};  // only this order, a text from Report::order
 };
 
 struct Report {
   uint64_t executions = 0;
   uint64_t accesses = 0;
-  bool is_complete = false;  // every order within the bounds
-  std::string find = {};     // empty: none
-  std::string order = {};    // of the find
+  bool is_complete = false;  // every order within the bounds was run
+  std::string problem = {};  // empty: none
+  std::string order = {};    // the order that shows the problem
 };
 
 Report explore(const Scenario& scenario, const Bounds& bounds);
 
-// For a rank's part.
+// These functions are called from Scenario::part.
 int this_rank();
-// Whether Fault::kAsked has happened to this rank.
-bool asked();
-// Busy with something else.
+// Whether Fault::kStopRequested has happened to this rank.
+bool stop_requested();
+// Sleeps for this long, like a rank that is busy with something else.
 void busy_for(std::chrono::nanoseconds time);
-// The execution ends with this find.
-[[noreturn]] void found(const std::string& what);
+// Ends the execution with this problem.
+[[noreturn]] void report_problem(const std::string& what);
 
-// For what takes the place of the product's words and futexes.
+// For the replacements of comm's words and futexes.
 void may_switch();
 template <class Body>
 auto access(Body&& body) {

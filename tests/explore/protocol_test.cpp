@@ -1,5 +1,5 @@
-// The protocol of ranks that share memory, in every order of its accesses up to a bound: sums are
-// right, nobody waits for ever, errors come in time and name the rank that is to blame.
+// Tests the protocol of ranks that share memory in every order of its accesses up to a bound: sums
+// are right, no rank waits forever, errors come in time and blame the right rank.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -21,13 +21,13 @@ using std::chrono::milliseconds;
 
 constexpr VirtualClock::time_point kStart{std::chrono::seconds(1)};
 constexpr milliseconds kDeadline{1000};
-constexpr milliseconds kNotice{51};  // a sleeper looks for lost peers every 50 ms
+constexpr milliseconds kNotice{51};  // a sleeping rank checks for lost peers every 50 ms
 
 void expect(bool holds, const std::string& what) {
-  if (!holds) found(fmt::format("rank {}: {}", this_rank(), what));
+  if (!holds) report_problem(fmt::format("rank {}: {}", this_rank(), what));
 }
 
-// Values that no other call or rank has: 2^-k and sums of them are exact.
+// A value that no other call or rank has. The values and their sums are exact in f32.
 float value_of(int call, int rank) {
   return static_cast<float>(1 << (2 * rank)) + static_cast<float>(call) / 8;
 }
@@ -48,8 +48,8 @@ void fill(Tensor& tensor, float value) {
   std::ranges::fill(tensor.span<float>(), value);
 }
 
-// Values that lie in shared memory: two sums under way at the same time, then the first place
-// again.
+// Sums values in shared memory: two sums in progress at the same time, then two more in the same
+// memory.
 void overlapping_sums(Communicator& peers, Algorithm algorithm) {
   constexpr int64_t kCount = 5;
   std::vector<Tensor> places;
@@ -68,7 +68,7 @@ void overlapping_sums(Communicator& peers, Algorithm algorithm) {
   }
 }
 
-// Values elsewhere, which are carried through the staging memory.
+// Calls on values in other memory, which are copied through the staging memory.
 void staged_calls(Communicator& peers) {
   const int rank = peers.rank();
   for (int call = 0; call < 3; ++call) {
@@ -103,7 +103,7 @@ std::string all_are_done(const Execution& execution) {
   return "";
 }
 
-// Nobody slept until its time was over: each was woken.
+// No rank slept until its timeout: each was woken.
 std::string all_are_done_at_once(const Execution& execution) {
   for (const Outcome& outcome : execution.ranks) {
     if (outcome.end > kStart) return "a rank slept on although what it waited for had happened";
@@ -122,7 +122,7 @@ bool blames(const CommError& error, int rank) {
   return false;
 }
 
-// The others end in time: done, or with an error that blames the victim alone.
+// The other ranks end in time, either successfully or with an error that blames only the victim.
 std::string blamed_alone(int victim, milliseconds at_most, const Execution& execution) {
   for (int rank = 0; rank < static_cast<int>(execution.ranks.size()); ++rank) {
     const Outcome& outcome = execution.ranks[static_cast<size_t>(rank)];
@@ -143,7 +143,7 @@ std::string blamed_alone(int victim, milliseconds at_most, const Execution& exec
   return "";
 }
 
-void expect_no_find(const char* name, const Scenario& scenario, const Bounds& bounds) {
+void expect_no_problem(const char* name, const Scenario& scenario, const Bounds& bounds) {
   const Report report = explore(scenario, bounds);
   fmt::print("{}, {} ranks: {} orders of {} accesses{}\n",
              name,
@@ -152,7 +152,7 @@ void expect_no_find(const char* name, const Scenario& scenario, const Bounds& bo
              report.accesses,
              report.is_complete ? ", all within the bound" : "");
   EXPECT_GT(report.executions, 0U);
-  EXPECT_EQ(report.find, "") << "in the order " << report.order;
+  EXPECT_EQ(report.problem, "") << "in the order " << report.order;
 }
 
 Scenario sums(int ranks, Algorithm algorithm) {
@@ -164,18 +164,19 @@ Scenario sums(int ranks, Algorithm algorithm) {
 
 TEST(Protocol, SumsAreRightInEveryOrder) {
   for (const Algorithm algorithm : {Algorithm::kTree, Algorithm::kRing, Algorithm::kStar}) {
-    expect_no_find("sums", sums(2, algorithm), {.preemptions = 1});
-    expect_no_find("sums", sums(3, algorithm), {.preemptions = 0, .executions = 2000});
-    expect_no_find("sums", sums(4, algorithm), {.preemptions = 20, .executions = 300, .seed = 1});
+    expect_no_problem("sums", sums(2, algorithm), {.preemptions = 1});
+    expect_no_problem("sums", sums(3, algorithm), {.preemptions = 0, .executions = 2000});
+    expect_no_problem(
+        "sums", sums(4, algorithm), {.preemptions = 20, .executions = 300, .seed = 1});
   }
 }
 
 TEST(Protocol, StagedCallsAreRightInEveryOrder) {
   Scenario scenario{
       .ranks = 2, .part = staged_calls, .deadline = kDeadline, .check = all_are_done_at_once};
-  expect_no_find("staged calls", scenario, {.preemptions = 1});
+  expect_no_problem("staged calls", scenario, {.preemptions = 1});
   scenario.ranks = 3;
-  expect_no_find("staged calls", scenario, {.preemptions = 20, .executions = 500, .seed = 2});
+  expect_no_problem("staged calls", scenario, {.preemptions = 20, .executions = 500, .seed = 2});
 }
 
 TEST(Protocol, OfAKilledRankTheOthersHearAtOnce) {
@@ -184,8 +185,8 @@ TEST(Protocol, OfAKilledRankTheOthersHearAtOnce) {
     scenario.fault = Fault::kKilled;
     scenario.victim = 1;
     scenario.check = [](const Execution& execution) { return blamed_alone(1, kNotice, execution); };
-    expect_no_find("a killed rank", scenario, {.preemptions = 0, .executions = 4000});
-    expect_no_find("a killed rank", scenario, {.preemptions = 20, .executions = 500, .seed = 3});
+    expect_no_problem("a killed rank", scenario, {.preemptions = 0, .executions = 4000});
+    expect_no_problem("a killed rank", scenario, {.preemptions = 20, .executions = 500, .seed = 3});
   }
 }
 
@@ -197,29 +198,33 @@ TEST(Protocol, OfAStoppedRankTheOthersSayThatItIsMissing) {
     scenario.check = [](const Execution& execution) {
       return blamed_alone(2, kDeadline + kNotice, execution);
     };
-    expect_no_find("a stopped rank", scenario, {.preemptions = 0, .executions = 4000});
-    expect_no_find("a stopped rank", scenario, {.preemptions = 20, .executions = 500, .seed = 4});
+    expect_no_problem("a stopped rank", scenario, {.preemptions = 0, .executions = 4000});
+    expect_no_problem(
+        "a stopped rank", scenario, {.preemptions = 20, .executions = 500, .seed = 4});
   }
 }
 
-// Steps with the gradients' sums until one was asked to stop: the steps taken by each rank, and by
-// the asked one when the signal came.
+// Steps with gradient sums until a rank was asked to stop: the number of steps that each rank took,
+// and the step in which the signal came.
 struct Stops {
   std::array<int, 3> after = {};
-  int asked_in = -1;
+  int requested_in = -1;
 };
 
 void steps_until_stop(Communicator& peers, Stops& stops) {
   constexpr int kSteps = 3;
   const auto rank = static_cast<size_t>(peers.rank());
   testing::KnownGradients model(peers, peers.size());
-  comm::GradientReducer reducer(
-      peers, model.stream, model.parameters, model.names, {.caps = {1200, 600}, .ask = asked});
+  comm::GradientReducer reducer(peers,
+                                model.stream,
+                                model.parameters,
+                                model.names,
+                                {.caps = {1200, 600}, .ask = stop_requested});
   if (rank == 0) stops = {};
   int step = 0;
   bool stop = false;
   while (step < kSteps && !stop) {
-    if (asked() && stops.asked_in < 0) stops.asked_in = step;
+    if (stop_requested() && stops.requested_in < 0) stops.requested_in = step;
     model.backward();
     reducer.finish();
     ++step;
@@ -234,34 +239,34 @@ TEST(Protocol, AllRanksStopAfterTheSameStepAndAtMostOneLater) {
   Scenario scenario{.ranks = 2,
                     .part = [&](Communicator& peers) { steps_until_stop(peers, stops); },
                     .deadline = kDeadline,
-                    .fault = Fault::kAsked,
+                    .fault = Fault::kStopRequested,
                     .victim = 1,
                     .check = [&](const Execution& execution) -> std::string {
                       for (size_t r = 1; r < execution.ranks.size(); ++r) {
                         if (stops.after[r] == stops.after[0]) continue;
                         return fmt::format("stopped after steps {}", fmt::join(stops.after, ", "));
                       }
-                      if (stops.asked_in >= 0 && stops.after[0] != stops.asked_in + 1) {
+                      if (stops.requested_in >= 0 && stops.after[0] != stops.requested_in + 1) {
                         return fmt::format("asked before step {}, stopped after {}",
-                                           stops.asked_in,
+                                           stops.requested_in,
                                            stops.after[0]);
                       }
                       return all_are_done_at_once(execution);
                     }};
-  expect_no_find("a stop", scenario, {.preemptions = 1, .executions = 4000});
+  expect_no_problem("a stop", scenario, {.preemptions = 1, .executions = 4000});
   scenario.ranks = 3;
-  expect_no_find("a stop", scenario, {.preemptions = 20, .executions = 500, .seed = 5});
+  expect_no_problem("a stop", scenario, {.preemptions = 20, .executions = 500, .seed = 5});
 }
 
-// A rank that saves, and the others, which wait for it at the next call.
-struct Told {
-  int times = 0;
+// Rank 0 saves, and the other ranks wait for it in their next call.
+struct SlowSave {
+  int warnings = 0;
   SlowPart part{.doing = "saving", .limit = std::chrono::seconds(600), .tell = {}};
 };
 
-void save_for(std::chrono::seconds time, Told& told, Communicator& peers) {
-  if (peers.rank() == 0) told.times = 0;
-  peers.enter(&told.part);
+void save_for(std::chrono::seconds time, SlowSave& save, Communicator& peers) {
+  if (peers.rank() == 0) save.warnings = 0;
+  peers.enter(&save.part);
   if (peers.rank() == 0) busy_for(time);
   peers.barrier();
   peers.enter(nullptr);
@@ -269,22 +274,22 @@ void save_for(std::chrono::seconds time, Told& told, Communicator& peers) {
 }
 
 TEST(Protocol, ASlowPartIsWaitedForAndToldOnce) {
-  Told told;
-  told.part.tell = [&](const std::string& note) {
+  SlowSave save;
+  save.part.tell = [&](const std::string& note) {
     expect(note.starts_with("rank 0 is still saving"), note);
-    ++told.times;
+    ++save.warnings;
   };
   Scenario scenario{.ranks = 3,
-                    .part = [&](Communicator& p) { save_for(std::chrono::seconds(30), told, p); },
+                    .part = [&](Communicator& p) { save_for(std::chrono::seconds(30), save, p); },
                     .deadline = kDeadline,
                     .check =
                         [&](const Execution& execution) {
                           const std::string wrong = all_are_done(execution);
-                          if (!wrong.empty() || told.times == 1) return wrong;
-                          return fmt::format("told {} times", told.times);
+                          if (!wrong.empty() || save.warnings == 1) return wrong;
+                          return fmt::format("warned {} times", save.warnings);
                         }};
-  expect_no_find("a slow part", scenario, {.preemptions = 20, .executions = 10, .seed = 6});
-  scenario.part = [&](Communicator& p) { save_for(std::chrono::seconds(3600), told, p); };
+  expect_no_problem("a slow part", scenario, {.preemptions = 20, .executions = 10, .seed = 6});
+  scenario.part = [&](Communicator& p) { save_for(std::chrono::seconds(3600), save, p); };
   scenario.check = [](const Execution& execution) -> std::string {
     for (size_t r = 1; r < execution.ranks.size(); ++r) {
       const Outcome& outcome = execution.ranks[r];
@@ -294,7 +299,7 @@ TEST(Protocol, ASlowPartIsWaitedForAndToldOnce) {
     }
     return "";
   };
-  expect_no_find(
+  expect_no_problem(
       "a part without an end", scenario, {.preemptions = 20, .executions = 3, .seed = 7});
 }
 

@@ -1,4 +1,4 @@
-"""Trainings with one fault each, by fault_shim.so, and what they promise (docs/reliability.md)."""
+"""Runs trainings with one fault each, by fault_shim.so, and checks the promises of docs/reliability.md."""
 
 import dataclasses
 import json
@@ -12,19 +12,19 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# As in fault_shim.cpp.
+# Must match fault_shim.cpp.
 KINDS = ("open read write fsync rename unlink symlink mkdir mmap memfd_create socket send recv futex malloc").split()
-ERRORS = {  # errno: those that such a call has in the field
+ERRORS = {  # errno values that such a call returns in practice
     "open": (13, 24, 28), "read": (4, 5), "write": (4, 5, 28), "fsync": (5, 28), "rename": (5, 13), "unlink": (5, 13),
     "symlink": (1, 28), "mkdir": (13, 28), "mmap": (12,), "memfd_create": (24, 38), "socket": (13, 24),
     "send": (4, 32, 105), "recv": (4, 104), "futex": (4, 11), "malloc": (12,),
 }
-LASTING = {"open": 24, "write": 28, "fsync": 5, "mmap": 12}  # errno: from one call on all fail
+LASTING = {"open": 24, "write": 28, "fsync": 5, "mmap": 12}  # errno: all calls fail from some call on
 SHORTENED = ("read", "write", "send", "recv")
-LIMIT_S = 60  # after which a job hangs
-DOCUMENTED = (2, 3, 4, 5, 6, 43, 75)  # exit codes of docs/running.md that are no bug
-STEPS, MORE_STEPS = 4, 6  # of the disturbed training, and of the one that goes on with it
-BEGUN_STEPS = 2  # of the run that a resume goes on with
+LIMIT_S = 60  # a job that takes longer counts as hanging
+DOCUMENTED = (2, 3, 4, 5, 6, 43, 75)  # exit codes of docs/running.md that are not bugs
+STEPS, MORE_STEPS = 4, 6  # of the disturbed training, and of the one that continues it
+BEGUN_STEPS = 2  # of the run that a resume continues
 TRAINING = "--global-batch-size 32 --shards 2 --bn-groups 2 --threads 1 --workers 1 --save-steps 2 --keep 1 --no-eval"
 TRAINING += " --print-freq 1 --resume auto"
 RANKS = "--world-size 2 --dist-url file://meeting --stall-abort 10 --rendezvous-timeout 10"
@@ -37,8 +37,8 @@ class Phase:
     name: str
     flags: str = ""
     ranks: int = 1
-    begun: bool = False  # goes on with a run that has ended
-    first_file: str = ""  # calls count from the opening of a file on whose path holds this
+    begun: bool = False  # continues a run that has ended
+    first_file: str = ""  # count calls once a file is opened whose path contains this
 
 
 PHASES = {phase.name: phase for phase in (
@@ -51,13 +51,13 @@ PHASES = {phase.name: phase for phase in (
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What goes wrong. As text: PHASE,RANK,KIND,AT,DO."""
+    """A fault. As text: PHASE,RANK,KIND,AT,DO."""
 
     phase: str
     rank: int
     kind: str
     at: int
-    do: str  # FAULT_DO
+    do: str  # the text of FAULT_DO
 
     def __str__(self) -> str:
         return f"{self.phase},{self.rank},{self.kind},{self.at},{self.do}"
@@ -68,7 +68,7 @@ class Fault:
         return Fault(phase, int(rank), kind, int(at), do)
 
     def must_succeed(self) -> bool:
-        """Whether a sound program cannot notice. Sockets of whole messages do not hand over their parts."""
+        """Whether a correct program must not notice. A short socket call is excluded: it loses a message's rest."""
         return self.do.startswith("late") or (self.do == "short" and self.kind in ("read", "write"))
 
 
@@ -79,12 +79,12 @@ class Ended:
 
 
 class Jobs:
-    """Runs trainings in folders of their own and compares them with an undisturbed one."""
+    """Runs each training in its own folder and compares it with an undisturbed one."""
 
     def __init__(self, bin_dir: Path) -> None:
         self.bin = bin_dir.resolve()
         self.work = Path(tempfile.mkdtemp(prefix="lockstep_faults"))
-        self.digests, self.files = {}, []  # by steps; of the end
+        self.digests, self.files = {}, []  # digests by number of steps; the files at the end
         self.begun = self.work / "begun"
         self.begun.mkdir()
         self.counts = {}
@@ -118,7 +118,7 @@ class Jobs:
 
     def run(self, phase: Phase, folder: Path, settings: dict[str, str], steps: int = STEPS,
             faulty_rank: int | None = None) -> list[Ended]:
-        """One process a rank. `settings` are the environment of one rank, or of all."""
+        """Runs one process per rank. `settings` is added to the environment of `faulty_rank`, or of all ranks."""
         started = []
         for rank in range(phase.ranks):
             line = [self.bin / "train_convnet", *TRAINING.split(), *phase.flags.split(), "--max-steps", str(steps)]
@@ -162,10 +162,10 @@ class Jobs:
     def files_of(folder: Path) -> list[str]:
         names = (str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
         return sorted(re.sub(r"(events\.out\.tfevents)\..*", r"\1", name) for name in names
-                      if not name.startswith("run/flight/"))  # one a rank
+                      if not name.startswith("run/flight/"))  # one per rank
 
     def check(self, fault: Fault) -> str:
-        """Runs the job with its fault, then goes on without. Returns what it did against its promise, or ''."""
+        """Runs the job with its fault, then continues it without. Returns the promise that it broke, or ''."""
         phase = PHASES[fault.phase]
         folder = self.folder_for(phase)
         settings = {"FAULT_CALL": fault.kind, "FAULT_AT": str(fault.at), "FAULT_DO": fault.do}
@@ -193,7 +193,7 @@ class Jobs:
         others = [job for rank, job in enumerate(jobs) if not (killed and rank == fault.rank)]
         if not others:
             return ""
-        if all(job.code == 0 for job in others):  # a rank may be killed when all is done
+        if all(job.code == 0 for job in others):  # a rank may be killed after all work is done
             if PHASES[fault.phase].begun and "=> loaded checkpoint" not in text:
                 return f"begins again in place of going on\n{text}"
             wrong = self.digest_of(folder) != self.digests[STEPS]
@@ -214,7 +214,7 @@ class Jobs:
         return "" if files == self.files else f"leaves {files}, not {self.files}\n{text}"
 
     def every(self, phase: str) -> list[Fault]:
-        """Each call of a phase with its first error, and killed."""
+        """Two faults for each call of a phase: its first error, and a kill."""
         return [Fault(phase, rank, kind, at, do)
                 for rank, counts in enumerate(self.counts[phase])
                 for kind in KINDS

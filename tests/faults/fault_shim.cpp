@@ -1,16 +1,17 @@
-// For LD_PRELOAD: one call of a kind fails, is cut short, comes late or ends the process.
+// An LD_PRELOAD library: one call of some type fails, is cut short, is delayed or ends the process.
 //
-//   FAULT_CALL    the kind, a name of kNames
-//   FAULT_AT      which call of this kind, counted from 1 over all threads
+//   FAULT_CALL    the type of call, a name in kNames
+//   FAULT_AT      which call of this type, counted from 1 over all threads
 //   FAULT_DO      error:ERRNO, errors:ERRNO (this call and all later ones), short, late:MS or kill
-//   FAULT_FROM    optional: calls count once a file is opened whose path holds this text
-//   FAULT_COUNTS  optional: a file that gets the number of calls, a uint64_t a kind; it is right
+//   FAULT_FROM    optional: calls count once a file is opened whose path contains this text
+//   FAULT_COUNTS  optional: a file for the number of calls, one uint64_t per type; it is correct
 //                 however the process ends
 //
-// Calls count from main() on. oneDNN's own mmap do not: 2.6.3 crashes where it gets no memory for
-// its code. Only calls that pass between libraries are seen, not those that libc makes by itself:
-// files of stdio (fopen, printf), opendir, the memory behind malloc and thread stacks, the futexes
-// of mutexes, condition variables and joins. Those of std::fstream are seen but for its open.
+// Calls count from main() on. oneDNN's own mmap calls do not count: version 2.6.3 crashes if it
+// gets no memory for its code. Only calls between libraries are seen, not those that libc makes
+// internally: stdio files (fopen, printf), opendir, the memory behind malloc and thread stacks, and
+// the futexes of mutexes, condition variables and joins. Calls of std::fstream are seen, except its
+// open.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -71,9 +72,9 @@ enum class Action : uint8_t { kNothing, kError, kShort, kLate, kKill };
 struct Plan {
   Kind kind = kKinds;
   uint64_t at = 0;
-  bool stays = false;  // later calls of this kind too
+  bool stays = false;  // for later calls of this type, too
   Action action = Action::kNothing;
-  int value = 0;               // errno, or milliseconds
+  int value = 0;               // errno or milliseconds
   const char* from = nullptr;  // FAULT_FROM
 };
 
@@ -90,7 +91,7 @@ int number_of(const char* text) {
   return number;
 }
 
-// The function that would be called without this file.
+// The function that would be called without this library.
 #define NEXT(name) \
   static const auto next = reinterpret_cast<decltype(&::name)>(dlsym(RTLD_NEXT, #name))
 
@@ -134,13 +135,13 @@ using Main = int (*)(int, char**, char**);
 
 Main program_main = nullptr;
 
-// What libraries do before main() is not ours.
+// Starts counting here, so calls that libraries make before main() do not count.
 int counted_main(int argc, char** argv, char** environment) {
   counting = plan.from == nullptr;
   return program_main(argc, argv, environment);
 }
 
-// What is to happen to this call. It may not return.
+// Returns what happens to this call. It may not return at all.
 Action act(Kind kind) {
   if (!counting.load(std::memory_order_relaxed)) return Action::kNothing;
   const uint64_t number = (*counts)[kind].fetch_add(1, std::memory_order_relaxed) + 1;
@@ -160,7 +161,7 @@ bool fails(Kind kind) {
   return act(kind) == Action::kError;
 }
 
-// The bytes that a call is given, or -1 where it fails.
+// The number of bytes that the call may transfer, or -1 if it fails.
 ssize_t bytes_left(Kind kind, size_t bytes) {
   switch (act(kind)) {
     case Action::kError:
@@ -172,7 +173,8 @@ ssize_t bytes_left(Kind kind, size_t bytes) {
   }
 }
 
-// Calls next(arguments before the count..., count, arguments after it...) unless it is to fail.
+// Calls next(arguments before the count..., count, arguments after it...) unless the call is to
+// fail.
 template <class Next>
 ssize_t transfer(Kind kind, size_t bytes, Next&& next) {
   const ssize_t left = bytes_left(kind, bytes);
@@ -252,7 +254,7 @@ READ_OR_WRITE_AT(kRead, pread, void)
 READ_OR_WRITE_AT(kRead, pread64, void)
 READ_OR_WRITE_AT(kWrite, pwrite, const void)
 READ_OR_WRITE_AT(kWrite, pwrite64, const void)
-ssize_t writev(int fd, const iovec* parts, int count) {  // std::fstream
+ssize_t writev(int fd, const iovec* parts, int count) {  // used by std::fstream
   NEXT(writev);
   return fails(kWrite) ? -1 : next(fd, parts, count);
 }
@@ -283,7 +285,7 @@ int unlinkat(int folder, const char* path, int flags) noexcept {
   NEXT(unlinkat);
   return fails(kUnlink) ? -1 : next(folder, path, flags);
 }
-int remove(const char* path) noexcept {  // std::filesystem::remove
+int remove(const char* path) noexcept {  // used by std::filesystem::remove
   NEXT(remove);
   return fails(kUnlink) ? -1 : next(path);
 }
@@ -333,7 +335,7 @@ ssize_t recvmsg(int fd, msghdr* message, int flags) {
   return fails(kRecv) ? -1 : next(fd, message, flags);
 }
 
-// Waits and wakes of comm/shared.
+// The futex waits and wakes of comm/shared.
 long syscall(long number, ...) noexcept {
   NEXT(syscall);
   std::array<long, 6> a{};

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """usage: tests/faults/faults.py BIN_DIR [--seed N] [--seconds S] [--counts] [FAULT...]
 
-Trains with one fault after another: those of FOUND and others chosen by a seed, for S seconds of processor time (12),
-or those that are named: "save,0,write,3,error:28". Each training ends with exit 0 and the undisturbed digest, or with a
-documented exit code and a message; the next one goes on from what it left to the undisturbed digest and leaves no other
-files. --counts prints how many calls can be disturbed, and stops. tests/long/faults.py takes all of a save's.
+Trains with one fault after another: first the faults of FOUND, then others chosen by a seed, for S seconds of
+processor time (12); or only the faults given as arguments, such as "save,0,write,3,error:28". Each training must end
+with exit code 0 and the undisturbed digest, or with a documented exit code and a message. A second training continues
+from its files and must reach the undisturbed digest and leave no other files. --counts only prints the number of calls
+that can be disturbed. tests/long/faults.py tries all calls of a save.
 """
 
 import argparse
@@ -15,13 +16,14 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent))
 from fault_jobs import PHASES, Fault, Jobs, seconds_of_children  # noqa: E402
 
-# By tests/long/faults.py: small files of the system that cannot be read, and no memory while flags are read.
+# Found by tests/long/faults.py: small system files that cannot be read, and allocations that fail while flags are
+# parsed.
 FOUND = [f"{phase},read,{at},error:5" for phase in ("resume,0", "start-tcp,1") for at in range(1, 8)]
 FOUND += [f"resume,0,malloc,{at},error:12" for at in (24264, 27098, 30160, 32455)]
 
 
 def faults_of(args: argparse.Namespace, jobs: Jobs):
-    """Those to try, in their order."""
+    """The faults to try, in order."""
     if args.faults:
         yield from map(Fault.parse, args.faults)
         return

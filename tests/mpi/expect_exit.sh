@@ -1,5 +1,5 @@
 #!/bin/sh
-# expect_exit.sh CODE COMMAND...: succeeds if and only if COMMAND exits with CODE, one of several as in "1|75".
+# expect_exit.sh CODE COMMAND...: succeeds if and only if COMMAND exits with CODE. "1|75" allows either code.
 wanted=$1
 shift
 "$@"

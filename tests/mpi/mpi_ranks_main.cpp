@@ -1,4 +1,4 @@
-// What only ranks as processes can show. Started by mpirun or start_ranks.sh:
+// Tests that need ranks in separate processes. Started by mpirun or start_ranks.sh:
 //   mpi_ranks TRANSPORT                                the tests below, on every rank
 //   mpi_ranks TRANSPORT SCENARIO STALL_ABORT_SECONDS   how a run ends
 //   mpi_ranks TRANSPORT host                           in a program that has started MPI itself
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kPieceBytes =
-    1000;  // so that messages are cut, and not at element boundaries only
+    1000;  // so that messages are cut, and not only at element boundaries
 
 Communicator* world = nullptr;
 
@@ -77,7 +77,7 @@ TEST(MpiRanks, TagsSurviveManyOperations) {
   }
 }
 
-// Ranks that share memory have MPI beside it where they met through it.
+// Ranks that share memory can also use MPI if they were started through it.
 class MpiAllReduce : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -130,7 +130,7 @@ void reduce(Communicator& peers, size_t count) {
   peers.all_reduce_sum(std::span(values));
 }
 
-// Rank 1 never comes.
+// Rank 1 never joins the sum.
 void reduce_bucket_without_rank_1(Communicator& peers, Algorithm algorithm) {
   const Tensor values = peers.allocate({1000}, Dtype::kF32);
   if (peers.rank() == 1) std::this_thread::sleep_for(1h);
@@ -237,15 +237,15 @@ void sum_ranks(Communicator& peers) {
   EXPECT_EQ(sum, peers.size() * (peers.size() + 1) / 2);
 }
 
-// Messages of the program's own are under way meanwhile, and MPI is the program's to end.
+// The host program's own messages are in flight meanwhile, and only the program may finalize MPI.
 TEST(HostProgram, KeepsItsMpi) {
   const ConnectOptions options = {.stall_abort = 30s, .transport = Transport::kMpi};
   const int rank = read_launch().rank;
-  constexpr int kTag = 12;  // of this library's first sum, too
+  constexpr int kTag = 12;  // also the tag of this library's first sum
   int got = -1;
   MPI_Request request = MPI_REQUEST_NULL;
   if (rank == 1) MPI_Irecv(&got, 1, MPI_INT, 0, kTag, MPI_COMM_WORLD, &request);
-  for (int i = 0; i < 2; ++i) {  // one after the other, each beside a second
+  for (int i = 0; i < 2; ++i) {  // twice in a row, each time with two connections
     const Connection first = connect(read_launch(), options);
     const Connection second = connect(read_launch(), options);
     sum_ranks(*first.ranks);
@@ -262,7 +262,8 @@ TEST(HostProgram, KeepsItsMpi) {
   EXPECT_EQ(handler, MPI_ERRORS_ARE_FATAL);
 }
 
-// One thread is served, and the program ends MPI too early: errors, and no abort.
+// Only one thread may make calls, and the program finalizes MPI too early: both give errors and no
+// abort.
 TEST(HostProgram, WrongCallsAreErrors) {
   const Connection job = connect(read_launch(), {.stall_abort = 30s, .transport = Transport::kMpi});
   std::thread([&] { EXPECT_THROW(job.ranks->barrier(), UsageError); }).join();

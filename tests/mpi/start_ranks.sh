@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# start_ranks.sh TRANSPORT RANKS COMMAND...: starts COMMAND as ranks, by mpirun, or for tcp each by itself. Those meet
-# through the environment, and end as mpirun's do: with the exit code of the rank that failed first, the others killed.
+# start_ranks.sh TRANSPORT RANKS COMMAND...: starts COMMAND as ranks, by mpirun, or for tcp each one separately. The tcp
+# ranks find each other through the environment. They end as under mpirun: with the exit code of the rank that failed
+# first, after the others were killed.
 set -uo pipefail
 transport=$1 ranks=$2
 shift 2

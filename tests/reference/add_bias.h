@@ -11,7 +11,7 @@ inline std::vector<double> add_bias_forward(std::vector<double> in,
   return in;
 }
 
-// For one shard.
+// The gradient of one shard.
 inline std::vector<double> add_bias_backward(const std::vector<double>& grad_out, size_t channels) {
   std::vector<double> grad_bias(channels);
   for (size_t i = 0; i < grad_out.size(); ++i) grad_bias[i % channels] += grad_out[i];

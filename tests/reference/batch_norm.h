@@ -61,7 +61,7 @@ inline std::vector<double> batch_norm_inference(const std::vector<double>& in,
   return out;
 }
 
-// Training: with the moments of `in` itself.
+// In training, with the moments of `in` itself.
 inline std::vector<double> batch_norm_forward(const std::vector<double>& in,
                                               const std::vector<double>& weight,
                                               const std::vector<double>& bias,
@@ -111,7 +111,7 @@ inline BatchNormGradients batch_norm_backward(const std::vector<double>& in,
   return grads;
 }
 
-// `batch` as PyTorch estimates it: the variance divided by count - 1.
+// `batch` holds PyTorch's estimates: the variance is divided by count - 1.
 inline std::vector<double> batch_norm_running(std::vector<double> running,
                                               const std::vector<double>& batch,
                                               double momentum) {

@@ -1,4 +1,4 @@
-// Specification of kernels/elementwise/copy.h: what binary float formats hold, by arithmetic on
+// Specification of kernels/elementwise/copy.h: the values of binary float formats, by arithmetic on
 // double.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace lockstep::reference {
 
 struct FloatFormat {
   int exponent_bits;
-  int mantissa_bits;  // stored ones
+  int mantissa_bits;  // stored bits, without the implicit one
 
   int max_exponent() const { return (1 << (exponent_bits - 1)) - 1; }
   int min_exponent() const { return 1 - max_exponent(); }  // of normal numbers
@@ -20,7 +20,7 @@ inline constexpr FloatFormat kF32Format = {8, 23};
 inline constexpr FloatFormat kF16Format = {5, 10};
 inline constexpr FloatFormat kBF16Format = {8, 7};
 
-// The value that `bits` stand for.
+// The value that `bits` represents.
 inline double decode(uint32_t bits, const FloatFormat& format) {
   const int exponent_mask = (1 << format.exponent_bits) - 1;
   const int exponent = static_cast<int>(bits >> format.mantissa_bits) & exponent_mask;

@@ -8,7 +8,7 @@
 
 namespace lockstep::reference {
 
-// A gate and its slope, of x.
+// The value and the slope of a gate at x.
 struct Gate {
   double value, slope;
 };

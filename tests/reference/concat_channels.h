@@ -18,7 +18,7 @@ inline std::vector<double> concat_channels_forward(const std::vector<double>& a,
   return out;
 }
 
-// Gradients of a, which has `channels_of_a`, and of b.
+// The gradients of a, which has `channels_of_a` channels, and of b.
 inline std::pair<std::vector<double>, std::vector<double>> concat_channels_backward(
     const std::vector<double>& grad_out, size_t rows, size_t channels_of_a) {
   std::vector<double> grad_a, grad_b;

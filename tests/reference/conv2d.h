@@ -13,14 +13,14 @@ struct Conv2dSizes {
 
   int64_t group_channels() const { return c / groups; }
   int64_t group_outputs() const { return k / groups; }
-  // The products that make a value, padding included.
+  // The number of products in a value, including those with padding.
   int64_t terms_of_out() const { return group_channels() * r * s; }
   int64_t terms_of_in() const { return group_outputs() * r * s; }
   int64_t oh() const { return (h + 2 * pad_h - r) / stride_h + 1; }
   int64_t ow() const { return (w + 2 * pad_w - s) / stride_w + 1; }
 };
 
-// Calls visit(in, weight, out) with the three indices of every product whose input is not padding.
+// Calls visit(in, weight, out) with the indices of every product whose input is not padding.
 template <class Visit>
 void for_each_conv2d_product(const Conv2dSizes& z, Visit&& visit) {
   for (int64_t n = 0; n < z.n; ++n)
@@ -41,7 +41,7 @@ void for_each_conv2d_product(const Conv2dSizes& z, Visit&& visit) {
             }
 }
 
-// bias: K values, or none.
+// `bias`: K values, or empty.
 inline std::vector<double> conv2d_forward(const std::vector<double>& in,
                                           const std::vector<double>& weight,
                                           const std::vector<double>& bias,

@@ -1,5 +1,5 @@
-// Specification of what kernels/conv/conv2d_fused.h adds to a convolution, in double. Arrays are in
-// memory order: NHWC.
+// Specification in double of the operations that kernels/conv/conv2d_fused.h adds to a convolution.
+// Arrays are in memory order: NHWC.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace lockstep::reference {
 
-// The normalized values that `in` stands for; a scale and a shift for each channel.
+// The normalized input, with a scale and a shift for each channel.
 inline std::vector<double> normed(const std::vector<double>& in,
                                   const std::vector<double>& scales,
                                   const std::vector<double>& shifts) {
@@ -20,7 +20,7 @@ inline std::vector<double> normed(const std::vector<double>& in,
 }
 
 struct ChannelSums {
-  std::vector<double> values, squares;  // of each channel
+  std::vector<double> values, squares;  // per channel
 };
 
 inline ChannelSums channel_sums(const std::vector<double>& out, size_t channels) {

@@ -9,13 +9,13 @@ namespace lockstep::reference {
 
 struct CropFlipNormalizeGeometry {
   int64_t channels, height, width, pad;
-  bool mirrored;      // the padding; else it is black
+  bool mirrored;      // whether padding mirrors the image; else it is black
   int64_t top, left;  // of the crop in the padded image
   bool flip;
 };
 
-// Which pixel of a line of `size` a place in or beyond it shows, -1 for black: one turns back at
-// each end, without a second look at the pixel there.
+// The pixel that a position in or beyond a line of `size` pixels shows; -1 for black. Mirroring
+// reflects at each end without repeating the last pixel.
 inline int64_t pixel_beyond(bool mirrored, int64_t place, int64_t size) {
   const int64_t turned = place < 0       ? -place
                          : place >= size ? size - 1 - (place - (size - 1))
@@ -23,7 +23,7 @@ inline int64_t pixel_beyond(bool mirrored, int64_t place, int64_t size) {
   return mirrored || turned == place ? turned : -1;
 }
 
-// mean, std: a value per channel.
+// mean, std: one value per channel.
 inline std::vector<float> crop_flip_normalize(const uint8_t* image,
                                               const CropFlipNormalizeGeometry& g,
                                               const std::vector<float>& mean,

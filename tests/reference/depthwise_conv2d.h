@@ -1,5 +1,5 @@
 // Specification of kernels/conv/depthwise_conv2d.h in double. Arrays are in memory order: NHWC, and
-// weights [channel][r][s].
+// [channel][r][s] for weights.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct DepthwiseConv2dSizes {
   int64_t ow() const { return (w + 2 * pad_w - s) / stride_w + 1; }
 };
 
-// Calls visit(in, weight, out) with the three indices of every product whose input is not padding.
+// Calls visit(in, weight, out) with the indices of every product whose input is not padding.
 template <class Visit>
 void for_each_depthwise_product(const DepthwiseConv2dSizes& z, Visit&& visit) {
   for (int64_t n = 0; n < z.n; ++n)
@@ -50,7 +50,7 @@ inline std::vector<double> depthwise_conv2d_backward_data(const std::vector<doub
   return grad_in;
 }
 
-// Over images [first, last).
+// The gradient over images [first, last).
 inline std::vector<double> depthwise_conv2d_backward_weight(const std::vector<double>& in,
                                                             const std::vector<double>& grad_out,
                                                             const DepthwiseConv2dSizes& z,

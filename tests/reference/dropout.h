@@ -1,4 +1,4 @@
-// Specification of kernels/random/dropout.h in double. Both directions are this one.
+// Specification of kernels/random/dropout.h in double. Forward and backward are the same function.
 #pragma once
 
 #include <cstdint>

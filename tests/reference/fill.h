@@ -6,7 +6,7 @@
 
 namespace lockstep::reference {
 
-// `value` in the element type, as many times as there are elements; tests/reference/cast.h rounds
+// `count` copies of `value`, which is in the element type; tests/reference/cast.h does the rounding
 // for floats.
 template <class T>
 std::vector<T> fill(size_t count, T value) {

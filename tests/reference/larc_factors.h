@@ -16,7 +16,7 @@ inline double larc_factor(
       trust * tensor.param_norm / (grad_norm + tensor.weight_decay * tensor.param_norm + eps);
   if (!clip) return a;
   const double part = a / lr;
-  return part > 1 ? 1 : part;  // NaN stays
+  return part > 1 ? 1 : part;  // a NaN remains NaN
 }
 
 }  // namespace lockstep::reference

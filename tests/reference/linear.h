@@ -10,7 +10,7 @@ struct LinearSizes {
   size_t n = 1, k = 1, o = 1;
 };
 
-// bias: O values, or none.
+// `bias`: O values, or empty.
 inline std::vector<double> linear_forward(const std::vector<double>& in,
                                           const std::vector<double>& weight,
                                           const std::vector<double>& bias,

@@ -28,7 +28,7 @@ struct MaxPool2dResult {
   std::vector<uint8_t> winner;
 };
 
-// Calls body(i, channel, oy, ox) for every output, row-major in (N,C,H,W).
+// Calls body(i, channel, oy, ox) for every output, in row-major order of (N,C,H,W).
 template <class Body>
 void for_each_output(const MaxPool2dShape& s, Body&& body) {
   for (int64_t i = 0; i < s.n; ++i) {

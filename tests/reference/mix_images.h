@@ -1,4 +1,4 @@
-// Specification of kernels/image/mix_images.h in double: the rows of one shard.
+// Specification of kernels/image/mix_images.h in double, for the rows of one shard.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Specification of nn::orthogonalize in double: loops over a row-major matrix.
+// Specification of nn::orthogonalize in double, by loops over a row-major matrix.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ inline Rows transposed(const Rows& a) {
   return out;
 }
 
-inline constexpr FloatFormat kUnrounded = {11, 52};  // double's
+inline constexpr FloatFormat kUnrounded = {11, 52};  // the format of double
 
 inline Rows rounded(Rows a, const FloatFormat& format) {
   for (auto& row : a) {
@@ -37,7 +37,7 @@ inline Rows rounded(Rows a, const FloatFormat& format) {
   return a;
 }
 
-// Factors and results of products are rounded.
+// The factors and the results of products are rounded to `products`.
 inline Rows orthogonalize(Rows x, double scale, const FloatFormat& products = kUnrounded) {
   if (x.size() > x.front().size()) {
     return transposed(orthogonalize(transposed(x), scale, products));

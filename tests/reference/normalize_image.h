@@ -1,4 +1,5 @@
-// Specification of kernels/image/normalize_image.h, exact: f32 steps as the contract names them.
+// Specification of kernels/image/normalize_image.h. It is exact: the f32 operations are those in
+// the contract.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Specification of kernels/reduce/peer_sum.h: the tree of tests/reference/tree_sum.h over whole
-// vectors.
+// Specification of kernels/reduce/peer_sum.h: the tree of tests/reference/tree_sum.h applied to
+// whole vectors.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace lockstep::reference {
 
-// Requires: leaves hold values of `format` alone.
+// Requires: the leaves are representable in `format`.
 inline std::vector<double> peer_sum(const std::vector<std::vector<double>>& leaves,
                                     const FloatFormat& format) {
   std::vector<double> sums(leaves.front().size());

@@ -16,7 +16,7 @@ inline std::vector<double> log_softmax(const std::vector<double>& logits) {
   return result;
 }
 
-// An image of two labels: `mix` of it is the first one's.
+// The target of an image with two labels: `mix` is the weight of the first one.
 struct MixedLabel {
   size_t label, other;
   double mix;

@@ -6,13 +6,13 @@
 namespace lockstep::reference {
 
 struct SubsamplePadGeometry {
-  size_t images, channels, height, width;  // of in
+  size_t images, channels, height, width;  // of the input
   size_t out_channels, stride;
 
   size_t out_height() const { return (height + stride - 1) / stride; }
   size_t out_width() const { return (width + stride - 1) / stride; }
 
-  // Calls body(index in in, index in out) for every value of in that reaches out.
+  // Calls body(index in input, index in output) for every input value that is copied to the output.
   template <class Body>
   void each(Body&& body) const {
     const size_t pad = (out_channels - channels) / 2;

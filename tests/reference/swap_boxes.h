@@ -1,4 +1,5 @@
-// Specification of kernels/image/mix_images.h's swap_boxes: one channel of the images of one shard.
+// Specification of swap_boxes in kernels/image/mix_images.h, for one channel of the images of one
+// shard.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,7 @@
 
 namespace lockstep::reference {
 
-// Left subtree: the largest power of two below n.
+// The left subtree holds the largest power of two below n.
 inline double tree_of_sums(std::span<const double> leaves) {
   if (leaves.empty()) return 0;
   if (leaves.size() == 1) return leaves[0];
@@ -31,7 +31,7 @@ inline double sum_of_squares(std::span<const double> values) {
   return tree_of_sums(chunks);
 }
 
-// One norm a tensor, then that of all.
+// One norm per tensor, then the norm of all tensors together.
 inline std::vector<double> tensor_norms(std::span<const std::vector<double>> tensors) {
   std::vector<double> sums;
   std::vector<double> norms;

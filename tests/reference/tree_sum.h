@@ -1,5 +1,5 @@
-// Specification of kernels/reduce/tree_sum.h: rounding of leaves and of every inner node is part of
-// it.
+// Specification of kernels/reduce/tree_sum.h, including the rounding of leaves and of every inner
+// node.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace lockstep::reference {
 
-// Over n leaves the left subtree holds the largest power of two below n. A node is a sum of floats
+// Over n leaves, the left subtree holds the largest power of two below n. A node is a sum of floats
 // that is rounded to `format`.
 inline double tree_sum(std::span<const double> leaves, const FloatFormat& format) {
   if (leaves.size() == 1) return round_to(leaves[0], format);

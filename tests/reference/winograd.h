@@ -8,7 +8,7 @@
 
 namespace lockstep::reference {
 
-// F(2x2,3x3), as tables of rows.
+// The matrices of F(2x2,3x3), as tables of rows.
 using WinogradTable = std::vector<std::vector<double>>;
 inline const WinogradTable kOfWindow = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
 inline const WinogradTable kOfFilter = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
@@ -21,7 +21,7 @@ inline WinogradTable transposed(const WinogradTable& m) {
   return t;
 }
 
-// m x m^T, of square matrices in row order.
+// m x m^T for square matrices x in row-major order.
 inline std::vector<double> transformed(const WinogradTable& m, const std::vector<double>& x) {
   const size_t rows = m.size(), columns = m[0].size();
   std::vector<double> result(rows * rows);
@@ -33,7 +33,7 @@ inline std::vector<double> transformed(const WinogradTable& m, const std::vector
   return result;
 }
 
-// The factors of products: rounded to bf16, or as they are.
+// Whether the factors of the products are rounded to bf16.
 enum class WinogradProducts { kOfBf16, kExact };
 
 inline std::vector<double> factors(const WinogradTable& m,
@@ -45,7 +45,7 @@ inline std::vector<double> factors(const WinogradTable& m,
   return points;
 }
 
-// The `edge` x `edge` values of channel c from (y, x) on; 0 outside of the image.
+// The `edge` x `edge` values of channel c with the top left corner (y, x); 0 outside the image.
 inline std::vector<double> patch(const std::vector<double>& images,
                                  const Conv2dSizes& z,
                                  int64_t channels,
@@ -65,7 +65,7 @@ inline std::vector<double> patch(const std::vector<double>& images,
   return values;
 }
 
-// The taps from input c to output k; turned by 180 degrees for backward data.
+// The taps from input c to output k; rotated by 180 degrees for backward data.
 inline std::vector<double> filter(
     const std::vector<double>& weight, const Conv2dSizes& z, int64_t k, int64_t c, bool turned) {
   std::vector<double> taps;
@@ -82,7 +82,7 @@ void for_each_tile(const Conv2dSizes& z, Visit&& visit) {
       for (int64_t x = 0; x < z.w; x += 2) visit(n, y, x);
 }
 
-// From `inputs` to `outputs` channels; filter_of(output, input) gives 9 taps.
+// Convolves `inputs` channels to `outputs` channels; filter_of(output, input) gives 9 taps.
 template <class FilterOf>
 std::vector<double> winograd_convolve(const std::vector<double>& in,
                                       const Conv2dSizes& z,

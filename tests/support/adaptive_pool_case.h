@@ -12,11 +12,11 @@ namespace lockstep::testing {
 
 // Images, channels, height, width, windows down, windows across.
 inline const std::vector<reference::AdaptivePoolSizes> kAdaptivePools = {
-    {3, 5, 6, 6, 6, 6},     // one pixel a window; no packs
-    {2, 16, 1, 1, 6, 6},    // repeats
+    {3, 5, 6, 6, 6, 6},     // one pixel per window; no packs
+    {2, 16, 1, 1, 6, 6},    // pixels repeat
     {2, 20, 13, 7, 6, 3},   // windows overlap; half packs
-    {1, 33, 12, 14, 6, 7},  // they do not
-    {2, 18, 3, 5, 7, 2},    // more and fewer; quarter packs
+    {1, 33, 12, 14, 6, 7},  // windows do not overlap
+    {2, 18, 3, 5, 7, 2},    // more windows down, fewer across; quarter packs
     {2, 0, 3, 3, 2, 2},
     {0, 4, 3, 3, 2, 2},
 };
@@ -28,7 +28,7 @@ struct AdaptivePoolCase {
         in(rounded_to(dtype, random(s.height, s.width, 1))),
         grad_out(rounded_to(dtype, random(s.out_height, s.out_width, 2))) {}
 
-  // Terms of a sum, at most.
+  // An upper bound of the number of terms in a sum.
   int64_t terms() const { return count(sizes.height * sizes.width + 36); }
 
   reference::AdaptivePoolSizes sizes;

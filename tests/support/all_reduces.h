@@ -1,4 +1,4 @@
-// Checks of start_all_reduce that each rank makes; every transport must pass the same.
+// Checks of start_all_reduce, which each rank runs. Every transport must pass the same checks.
 #pragma once
 
 #include <algorithm>
@@ -20,26 +20,27 @@ namespace lockstep::testing {
 
 inline constexpr Algorithm kExchanges[] = {Algorithm::kTree, Algorithm::kRing, Algorithm::kStar};
 
-// Values that no order of summation but the right one survives. In every second element large, 1, 1
-// and -large lie in each of their orders at four ranks in a row, in the others all magnitudes.
+// Values whose sum is right only in the right order of summation. Even elements hold large, 1, 1
+// and -large at four consecutive ranks, in each of their orders in turn; odd elements have all
+// magnitudes.
 inline std::vector<double> placed_values(int rank, int ranks, int64_t count, Dtype dtype) {
   const double large = dtype == Dtype::kF32 ? 1e8 : 1024;  // large + 1 = large, 17 of them finite
   std::vector<std::array<double, 4>> orders;
-  std::array<double, 4> cards = {-large, 1, 1, large};
+  std::array<double, 4> values_in_order = {-large, 1, 1, large};
   do {
-    orders.push_back(cards);
-  } while (std::next_permutation(cards.begin(), cards.end()));
+    orders.push_back(values_in_order);
+  } while (std::next_permutation(values_in_order.begin(), values_in_order.end()));
 
   const std::vector<float> others = canceling_values(rank, count);
   std::vector<double> values(others.size());
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t placement = i / 2;
     const size_t first_rank = placement / orders.size() % static_cast<size_t>(ranks);
-    const size_t card =
+    const size_t position =
         (static_cast<size_t>(rank + ranks) - first_rank) % static_cast<size_t>(ranks);
-    values[i] = i % 2 == 1 ? static_cast<double>(others[i]) * (large / 1e8)
-                : card < 4 ? orders[placement % orders.size()][card]
-                           : 0;
+    values[i] = i % 2 == 1     ? static_cast<double>(others[i]) * (large / 1e8)
+                : position < 4 ? orders[placement % orders.size()][position]
+                               : 0;
   }
   return values;
 }
@@ -48,7 +49,7 @@ inline Tensor placed_tensor(int rank, int ranks, int64_t count, Dtype dtype) {
   return tensor_of(placed_values(rank, ranks, count, dtype), {count}, dtype);
 }
 
-// The sum that all ranks must hold.
+// The sum that every rank must get.
 struct ExpectedSum {
   ExpectedSum(int ranks, int64_t count, Dtype dtype) : absolute(static_cast<size_t>(count)) {
     std::vector<std::vector<double>> leaves;
@@ -63,7 +64,7 @@ struct ExpectedSum {
   std::vector<double> absolute;  // sums of magnitudes
 };
 
-// Equal bytes on all ranks.
+// Expects equal bytes on all ranks.
 inline void expect_one_copy(Communicator& peers, const Tensor& values) {
   std::vector<std::byte> all(values.nbytes() * static_cast<size_t>(peers.size()));
   peers.all_gather({values.bytes(), values.nbytes()}, all);
@@ -73,7 +74,7 @@ inline void expect_one_copy(Communicator& peers, const Tensor& values) {
   }
 }
 
-// Within the rounding errors of two sums in whatever order.
+// Expects a difference within the rounding errors of two sums in any order.
 inline void expect_near(const Tensor& got, const ExpectedSum& want, int ranks) {
   const double unit = std::ldexp(1, -1 - format_of(got.dtype()).mantissa_bits);
   for (int64_t i = 0; i < got.numel(); ++i) {
@@ -82,7 +83,7 @@ inline void expect_near(const Tensor& got, const ExpectedSum& want, int ranks) {
   }
 }
 
-// Requires: `values` hold the rank's placed_tensor.
+// Requires: `values` holds the rank's placed_tensor.
 inline void check_all_reduce(Communicator& peers,
                              Algorithm algorithm,
                              const Tensor& values,
@@ -103,7 +104,7 @@ inline void check_all_reduce(Communicator& peers, Algorithm algorithm, const Exp
   check_all_reduce(peers, algorithm, values, want);
 }
 
-// Small integers, exact in any order, no two slices alike.
+// Small integers, whose sum is exact in any order; no two slices are alike.
 inline double integer_at(int rank, int64_t i) {
   return static_cast<double>((i % 11 + 1) * (rank + 1));
 }
@@ -126,8 +127,8 @@ inline void check_sums_of_integers(Communicator& peers, Algorithm algorithm, Dty
   }
 }
 
-// Works of several kinds under way at once: each rank finishes them in an order of its own, some
-// ranks without ever waiting, and all do something else in between.
+// Several all-reduces of different types are in progress at once. Each rank finishes them in its
+// own order, and some ranks only poll. All ranks make other calls in between.
 inline void check_works_in_flight(Communicator& peers) {
   constexpr size_t kWorks = 12;
   std::vector<Tensor> values;
@@ -157,8 +158,8 @@ inline void check_works_in_flight(Communicator& peers) {
   }
 }
 
-// Bytes that this rank moved in an all-reduce of `count` values; those reduced are as many as there
-// are.
+// Returns the bytes that this rank moved in an all-reduce of `count` values. The reduced bytes must
+// be those of the values.
 inline int64_t moved_bytes(Communicator& peers, Algorithm algorithm, int64_t count, Dtype dtype) {
   const Tensor values = integers_of(peers.rank(), count, dtype);
   const Traffic before = peers.traffic();

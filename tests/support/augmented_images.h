@@ -1,4 +1,4 @@
-// Images and all that changes them at random, for tests of kernels/image/normalize_image.h.
+// Images with random augmentations, for tests of kernels/image/normalize_image.h.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct AugmentedImages {
     return draw_crop_flip(params.augmentation, params.epoch, indices.data<int64_t>()[n]);
   }
 
-  // By each kind of flip and padding, and with one change for all images.
+  // One for each combination of flip and padding, and two that change all images alike.
   static std::vector<AugmentedImages> of_each_kind(const Shape& shape) {
     const int64_t shorter = std::min(shape[2], shape[3]);
     std::vector<AugmentedImages> kinds;

@@ -1,4 +1,4 @@
-// Batch norm's bodies that this processor can run, to compare their bits.
+// The versions of batch norm that this processor can run, for comparing their bits.
 #pragma once
 
 #include <vector>

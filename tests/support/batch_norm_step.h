@@ -1,5 +1,5 @@
-// One batch norm in a training step on one rank, from the ops of kernels/norm/batch_norm.h, on any
-// device.
+// Batch norm in one training step on one rank, built from the ops of kernels/norm/batch_norm.h.
+// Runs on any device.
 #pragma once
 
 #include <vector>
@@ -48,7 +48,7 @@ struct BatchNormInputs {
   int64_t pixels() const { return in.shape().rank() == 4 ? in.shape()[2] * in.shape()[3] : 1; }
 
   Tensor in, grad_out, weight, bias;
-  Tensor residual;  // undefined, or like in
+  Tensor residual;  // undefined, or shaped like in
 };
 
 struct BatchNormStep {
@@ -58,10 +58,10 @@ struct BatchNormStep {
   Tensor grad_weight_leaves, grad_bias_leaves;  // (shards, C)
   Tensor grad_weight, grad_bias;                // (groups, C)
   Tensor grad_in;
-  Tensor grad_residual = {};  // undefined unless ReLU follows a residual, or GELU follows
+  Tensor grad_residual = {};  // defined only if ReLU follows a residual, or if GELU follows
 };
 
-// Requires: all shards on this rank; inputs on the stream's device.
+// Requires: all shards are on this rank; inputs are on the stream's device.
 inline BatchNormStep batch_norm_step(Stream& stream,
                                      const Shards& shards,
                                      const BatchNormInputs& x,

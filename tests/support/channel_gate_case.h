@@ -1,4 +1,4 @@
-// Inputs of channel_gate with what it makes of them, for the tests of both backends.
+// Inputs of channel_gate and the expected results, for the tests of both backends.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,11 @@
 namespace lockstep::testing {
 
 inline const std::vector<Shape> kGatedShapes = {{3, 5, 1, 1},     // one pixel, no packs
-                                                {3, 16, 3, 3},    // pixels left over
+                                                {3, 16, 3, 3},    // remaining pixels
                                                 {2, 20, 7, 7},    // half packs
                                                 {2, 18, 3, 2},    // quarter packs
                                                 {70, 8, 2, 4},    // more than a block
-                                                {1, 1027, 2, 1},  // more than at once
+                                                {1, 1027, 2, 1},  // more than fit at once
                                                 {2, 4, 0, 2},
                                                 {0, 4, 2, 2},
                                                 {2, 0, 2, 2}};
@@ -34,7 +34,7 @@ struct ChannelGateCase {
   struct Results {
     Tensor out, grad_in, grad_gate;
   };
-  // On the CPU.
+  // Runs on the CPU.
   Results run(Stream& stream,
               kernels::ChannelGateForward* forward = kernels::channel_gate_forward,
               kernels::ChannelGateBackward* backward = kernels::channel_gate_backward) const {
@@ -53,7 +53,7 @@ struct ChannelGateCase {
     return reference::channel_gate_backward(
         values_of(grad_out), values_of(in), values_of(gate), sizes(), reference_form());
   }
-  // Returns these values in f32.
+  // Returns the same values in f32.
   ChannelGateCase widened() const {
     ChannelGateCase wide = *this;
     for (Tensor* tensor : {&wide.in, &wide.grad_out, &wide.gate}) {

@@ -1,4 +1,4 @@
-// Inputs and results of losses of classes.
+// Inputs and results of classification losses.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline std::vector<int32_t> ints_of(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-// Four images of ten classes, in one shard, without memory.
+// Four images of ten classes in one shard, without memory.
 struct DryClassLoss {
   static Tensor dry(const Shape& shape, Dtype dtype) {
     return Tensor::empty(shape, dtype, Device::kDry);

@@ -1,4 +1,4 @@
-// Cases of the clip factor's tests, on the CPU and on CUDA.
+// Test cases of the clip factor, for the CPU and for CUDA.
 #pragma once
 
 #include <limits>
@@ -14,7 +14,7 @@ namespace lockstep::testing {
 
 inline float clip_factor(Stream& stream, float norm, float max_norm, const Tensor& state) {
   Tensor norms = Tensor::empty({2}, Dtype::kF32);
-  norms.span<float>()[0] = std::numeric_limits<float>::quiet_NaN();  // a tensor's own: not read
+  norms.span<float>()[0] = std::numeric_limits<float>::quiet_NaN();  // one tensor's norm: not read
   norms.span<float>()[1] = norm;
   Tensor factor = to_device(stream, Tensor::zeros({1}, Dtype::kF32));
   kernels::clip_factor(stream, to_device(stream, norms), max_norm, state, factor);
@@ -35,7 +35,7 @@ inline void expect_clip_factors(Stream& stream) {
       }
     }
   }
-  // PyTorch's for (3, 4), at most 1.
+  // PyTorch's result for the gradient (3, 4) with a limit of 1.
   EXPECT_FLOAT_EQ(3 * clip_factor(stream, 5, 1, {}), 0.5999999F);
   EXPECT_EQ(clip_factor(stream, 0.5F, 1, {}), 1);
 }

@@ -43,7 +43,7 @@ template <class Want>
          << tolerance.abs << ")";
 }
 
-// excused(i): the bits of element i may differ.
+// The bits of element i may differ if excused(i) is true.
 template <class Excused>
 ::testing::AssertionResult same_elements(const Tensor& got, const Tensor& want, Excused&& excused) {
   if (got.shape() != want.shape() || got.dtype() != want.dtype()) {

@@ -1,4 +1,4 @@
-// Sums of products that were taken in f32 and rounded to a tensor's type.
+// Comparison of sums of products that were computed in f32 and rounded to a tensor's type.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace lockstep::testing {
 
-// A sum taken one by one may lose half an ulp of its size at each of its terms, of order one.
+// A sequential sum may lose half an ulp of its magnitude at each term; the terms are of order one.
 inline ::testing::AssertionResult close_sum(const Tensor& got,
                                             const std::vector<double>& want,
                                             int64_t terms) {

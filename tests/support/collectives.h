@@ -1,4 +1,4 @@
-// Checks of a communicator that each rank makes; every transport must pass the same.
+// Checks of a communicator, which each rank runs. Every transport must pass the same checks.
 #pragma once
 
 #include <bit>
@@ -14,13 +14,13 @@
 
 namespace lockstep::testing {
 
-// Counts around the number of ranks, and some that no power of two divides.
+// Counts around the number of ranks, and some that are not divisible by a power of two.
 inline std::vector<int64_t> collective_counts(int ranks) {
   return {0, 1, ranks - 1, ranks, ranks + 1, 7919, 40009};
 }
 
-// Rank's values, such that the order of summation shows: magnitudes from 1e-8 to 1e8, both signs,
-// and in each fourth element 1e8, 1, -1e8 and 1, dealt to the ranks in turn.
+// A rank's values, whose sum depends on the order of summation: magnitudes from 1e-8 to 1e8 with
+// both signs. In each fourth element the ranks in turn hold 1e8, 1, -1e8 and 1.
 inline std::vector<float> canceling_values(int rank, int64_t count) {
   constexpr float kCancel[] = {1e8F, 1, -1e8F, 1};
   std::vector<float> values(static_cast<size_t>(count));
@@ -33,7 +33,8 @@ inline std::vector<float> canceling_values(int rank, int64_t count) {
   return values;
 }
 
-// The definition: the left subtree holds the largest power of two below the number of leaves.
+// The definition of the sum: the left subtree holds the largest power of two below the number of
+// leaves.
 inline float tree_fold(const std::vector<float>& leaves, size_t begin, size_t end) {
   if (end - begin == 1) return leaves[begin];
   const size_t middle = begin + std::bit_floor(end - begin - 1);

@@ -1,4 +1,4 @@
-// Problems for tests of conv2d on the CPU, in every float type, and their results.
+// Problems for tests of conv2d on the CPU, in every float type, with their results.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ inline Conv2dSizes in_groups(int64_t groups, Conv2dSizes sizes) {
   return sizes;
 }
 
-// Tensors of one problem, random.
+// The tensors of one problem, with random values.
 struct Conv2dProblem {
   explicit Conv2dProblem(const Conv2dSizes& sizes, Dtype dtype = Dtype::kF32)
       : z(sizes),
@@ -56,7 +56,8 @@ struct Conv2dProblem {
     return other;
   }
 
-  // Winograd's algorithm, which 3x3 and 5x5 windows may get, scales terms up before it adds them.
+  // Allows for Winograd's algorithm, which may compute 3x3 and 5x5 windows and scales terms up
+  // before it adds them.
   ::testing::AssertionResult right_sum(const Tensor& got,
                                        const std::vector<double>& want,
                                        int64_t terms) const {
@@ -64,7 +65,7 @@ struct Conv2dProblem {
     return close_sum(got, want, winograd ? 16 * terms : terms);
   }
 
-  // True where conv2d takes Winograd's algorithm in bf16, which rounds what its products take.
+  // Whether conv2d uses Winograd's algorithm in bf16, which rounds the factors of its products.
   bool rounds_products() const {
     return kernels::isa_level() == kernels::IsaLevel::kV4 &&
            kernels::suits_winograd(Stream(), in.dtype(), in.shape(), weight.shape(), params);
@@ -138,7 +139,7 @@ inline void expect_same_bits(const Conv2dResults& got, const Conv2dResults& want
   EXPECT_TRUE(same_bits(got.grad_bias, want.grad_bias));
 }
 
-// The results that do not depend on shards.
+// The expected results that do not depend on the shards.
 struct Conv2dReference {
   explicit Conv2dReference(const Conv2dProblem& p)
       : out(p.out_of_reference()), grad_in(p.grad_in_of_reference()) {}

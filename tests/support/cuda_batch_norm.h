@@ -1,4 +1,4 @@
-// Batch norm on CUDA beside its reference, for activations of each type and shape.
+// Compares batch norm on CUDA with its reference, for activations of each type and shape.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class CudaBatchNormTest : public CudaTestWith<std::tuple<Dtype, Shape>> {
   Dtype dtype() const { return std::get<0>(GetParam()); }
   const Shape& shape() const { return std::get<1>(GetParam()); }
 
-  // On the CPU, f32, with activations that are values of dtype().
+  // Inputs on the CPU in f32, with activations that are representable in dtype().
   BatchNormInputs inputs(bool with_residual) const {
     BatchNormInputs x(shape(), with_residual);
     const auto round = [&](Tensor& tensor) { tensor = as_f32(rounded_to(dtype(), tensor)); };
@@ -58,28 +58,29 @@ class CudaBatchNormTest : public CudaTestWith<std::tuple<Dtype, Shape>> {
     return step;
   }
 
-  // An element of dtype() that should be `want`, when f32 arithmetic went before.
+  // The tolerance of an element of dtype() that was computed in f32.
   Tolerance element() const {
     const double rounding = dtype() == Dtype::kF16 ? 0x1p-11 : dtype() == Dtype::kBF16 ? 0x1p-8 : 0;
     return {.rel = 2e-6 + rounding, .abs = 4e-6};
   }
-  // For grad_in where GELU follows: g has been rounded too.
-  Tolerance behind_gelu(const reference::BatchNormGradients& grads, double largest_scale) const {
+  // The tolerance of grad_in if GELU follows: then g has been rounded as well.
+  Tolerance gelu_tolerance(const reference::BatchNormGradients& grads, double largest_scale) const {
     double largest = 0;
     for (const double g : grads.residual) largest = std::max(largest, std::abs(g));
     Tolerance tolerance = element();
     tolerance.abs += tolerance.rel * largest_scale * largest;
     return tolerance;
   }
-  // Those images of a step that were one group, in row `group` of the rows. `lost`: of M2, for sums
-  // of squares, from which the mean is taken away. Requires: `got` is on the CPU.
+  // Checks images [first, first + images), which formed one group, against row `group` of the
+  // statistics and gradients. `m2_error`: the allowed absolute error of M2, for sums of squares
+  // from which the mean is subtracted. Requires: `got` is on the CPU.
   void expect_group_matches_reference(const BatchNormInputs& x,
                                       const BatchNormStep& got,
                                       const kernels::BatchNormParams& params,
                                       int64_t first,
                                       int64_t images,
                                       int64_t group,
-                                      double lost = 1e-12) const;
+                                      double m2_error = 1e-12) const;
 };
 
 inline void CudaBatchNormTest::expect_group_matches_reference(
@@ -89,7 +90,7 @@ inline void CudaBatchNormTest::expect_group_matches_reference(
     int64_t first,
     int64_t images,
     int64_t group,
-    double lost) const {
+    double m2_error) const {
   const auto part = [&](const Tensor& batch) {
     return batch.defined() ? values_of(batch.slice(first, images)) : std::vector<double>();
   };
@@ -110,7 +111,7 @@ inline void CudaBatchNormTest::expect_group_matches_reference(
       part(x.in), part(x.grad_out), weight, bias, params.eps, params.activation, part(x.residual));
   const Tolerance sum = f32_sum(images * x.pixels());
   EXPECT_TRUE(close(row(got.stats).first(channels), moments.mean, {.rel = 1e-6, .abs = 3e-7}));
-  EXPECT_TRUE(close(row(got.stats).subspan(channels, channels), moments.m2, {2e-6, lost}));
+  EXPECT_TRUE(close(row(got.stats).subspan(channels, channels), moments.m2, {2e-6, m2_error}));
   EXPECT_EQ(row(got.stats).back(), static_cast<float>(images));
   EXPECT_TRUE(near(got.out, out, element()));
   EXPECT_TRUE(close(row(got.grad_bias), grads.bias, sum));
@@ -121,7 +122,7 @@ inline void CudaBatchNormTest::expect_group_matches_reference(
     const double variance = moments.m2[c] / moments.count;
     scale = std::max(scale, std::abs(weight[c]) / std::sqrt(variance + double{params.eps}));
   }
-  EXPECT_TRUE(near(got.grad_in, grads.in, gelu ? behind_gelu(grads, scale) : element()));
+  EXPECT_TRUE(near(got.grad_in, grads.in, gelu ? gelu_tolerance(grads, scale) : element()));
   if (!got.grad_residual.defined()) return;
   EXPECT_TRUE(near(got.grad_residual, grads.residual, gelu ? element() : Tolerance{}));
 }

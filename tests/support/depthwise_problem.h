@@ -1,4 +1,4 @@
-// Problems for tests of depthwise_conv2d on the CPU and on CUDA, and their results.
+// Problems for tests of depthwise_conv2d on the CPU and on CUDA, with their results.
 #pragma once
 
 #include <ostream>
@@ -33,7 +33,7 @@ inline const DepthwiseConv2dSizes kDepthwiseSizes[] = {
     {2, 1, 4, 6, 1, 1, 1, 1, 0, 0},
     {2, 36, 4, 9, 2, 4, 1, 3, 0, 2},  // not square
     {1, 8, 7, 8, 2, 2, 3, 4, 0, 0},   // gaps between windows
-    {1, 6, 3, 4, 3, 4, 1, 1, 4, 5},   // windows of padding alone
+    {1, 6, 3, 4, 3, 4, 1, 1, 4, 5},   // some windows see only padding
     {1, 16, 8, 9, 7, 8, 1, 1, 0, 0},
     {0, 8, 4, 4, 3, 3, 1, 1, 0, 0},
     {2, 0, 4, 4, 3, 3, 1, 1, 0, 0}};

@@ -1,12 +1,12 @@
-// The batch that documented losses of PyTorch were taken on. u8 images cannot hold it, so it enters
-// as floats.
+// The batch for which PyTorch's losses are documented. It is given as floats, since u8 images
+// cannot represent it.
 #pragma once
 
 #include "core/tensor.h"
 
 namespace lockstep::testing {
 
-// x[k] = ((1103515245 k + 12345) mod 2^31) / 2^31, k counting row-major.
+// x[k] = ((1103515245 k + 12345) mod 2^31) / 2^31, where k counts in row-major order.
 inline Tensor documented_images(const Shape& shape) {
   Tensor row_major = Tensor::empty(shape, Dtype::kF32);
   for (int64_t k = 0; k < row_major.numel(); ++k) {

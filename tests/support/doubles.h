@@ -1,4 +1,4 @@
-// Between f32 tensors and the double arrays of tests/reference/.
+// Conversions between f32 tensors and the double arrays of tests/reference/.
 #pragma once
 
 #include <span>

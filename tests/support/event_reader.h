@@ -1,5 +1,5 @@
-// Reads TensorBoard's event files as protocol buffers, with nothing of trainers/report: checksums,
-// fields in any order, unknown fields refused.
+// Reads TensorBoard's event files as protocol buffers without code of trainers/report. Checks the
+// checksums, accepts fields in any order and refuses unknown fields.
 #pragma once
 
 #include <bit>
@@ -33,7 +33,7 @@ T number_in(std::string_view bytes) {
   return number;
 }
 
-// A message: the values of each field, in order. Numbers of fixed size as their bytes.
+// A message: the values of each field, in order. Fixed-size numbers are kept as their bytes.
 using Message = std::multimap<uint64_t, std::string>;
 
 inline uint64_t take_varint(std::string_view& bytes) {
@@ -78,7 +78,7 @@ inline Message parse_message(std::string_view bytes) {
   return message;
 }
 
-// The last value of a field; empty where it has none.
+// The last value of a field; empty if the field is missing.
 inline std::string field(const Message& message, uint64_t number) {
   const auto [first, last] = message.equal_range(number);
   return first == last ? "" : std::prev(last)->second;
@@ -95,7 +95,7 @@ struct ReadEvent {
   std::map<std::string, Message> values;  // tensorflow.Summary.Value, by tag
 };
 
-// The events of a file's bytes. Throws at a damaged record.
+// The events in a file's bytes. Throws if a record is damaged.
 inline std::vector<ReadEvent> events_of(std::string_view file) {
   std::vector<ReadEvent> events;
   const auto masked = [](std::string_view bytes) {
@@ -138,7 +138,7 @@ inline std::vector<ReadEvent> read_events(const std::filesystem::path& folder) {
   return events_of(bytes);
 }
 
-// Step -> value, of a scalar. Throws where a step stands twice.
+// The values of a scalar by step. Throws if a step occurs twice.
 inline std::map<int64_t, float> scalars_of(const std::vector<ReadEvent>& events,
                                            const std::string& tag) {
   std::map<int64_t, float> scalars;

@@ -5,8 +5,9 @@
 
 namespace lockstep::testing {
 
-// While it lives `path` has the mode of these octal digits: 0 for nothing, 0555 for no writing.
-// Root is bound by it in programs that run with ProgramOptions::modes_bind alone.
+// Gives `path` the mode with these octal digits (0: no access, 0555: no writing) for the lifetime
+// of the object. The mode restricts root only in programs that run with
+// ProgramOptions::respects_modes.
 class FileMode {
  public:
   FileMode(std::filesystem::path path, unsigned mode)

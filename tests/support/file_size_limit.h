@@ -1,4 +1,4 @@
-// A disk that is full, for whatever user.
+// Simulates a full disk, for any user.
 #pragma once
 
 #include <csignal>
@@ -7,7 +7,8 @@
 
 namespace lockstep::testing {
 
-// Files of this process stay below `bytes` while it lives; a write past that fails with EFBIG.
+// Limits the files of this process to `bytes` for the lifetime of the object; a write past that
+// fails with EFBIG.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : old_action_(std::signal(SIGXFSZ, SIG_IGN)) {

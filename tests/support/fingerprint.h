@@ -1,4 +1,4 @@
-// A few numbers that stand for a large tensor.
+// A few numbers that represent a large tensor.
 #pragma once
 
 #include <array>
@@ -8,15 +8,15 @@
 
 namespace lockstep::testing {
 
-// Projections on random vectors of +1 and -1: the mean square of the differences of two tensors'
-// projections estimates the squared norm of the tensors' difference.
+// Projections onto random vectors of +1 and -1. The mean square of the differences between two
+// tensors' projections estimates the squared norm of the tensors' difference.
 struct Fingerprint {
   static constexpr size_t kProjections = 8;
 
   std::array<double, kProjections> projections{};
   double norm = 0;
 
-  // Estimated norm of the difference to a tensor of which these are the projections.
+  // The estimated norm of the difference from the tensor with these projections.
   double distance(std::span<const float> other) const {
     double sum = 0;
     for (size_t k = 0; k < kProjections; ++k) {
@@ -27,8 +27,8 @@ struct Fingerprint {
   }
 };
 
-// The signs of element i are the highest byte of a hash of i, one bit a projection. Elements are
-// first summed by that byte.
+// The signs of element i are the highest byte of a hash of i, with one bit per projection. Elements
+// are first summed by that byte.
 inline Fingerprint fingerprint(std::span<const float> row_major) {
   std::array<double, size_t{1} << Fingerprint::kProjections> sums{};
   double squares = 0;

@@ -1,4 +1,4 @@
-// Tensors of f32, f16 and bf16 beside the double arrays of tests/reference/.
+// Conversions between tensors of f32, f16 and bf16 and the double arrays of tests/reference/.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ inline reference::FloatFormat format_of(Dtype dtype) {
   return reference::kF32Format;
 }
 
-// Element by element, by the scalar conversions of core/dtype.h.
+// get and set convert one element by the scalar conversions of core/dtype.h.
 inline void set(Tensor& tensor, int64_t i, double value) {
   const auto narrow = static_cast<float>(value);
   if (tensor.dtype() == Dtype::kF16) {
@@ -44,13 +44,13 @@ inline std::vector<double> values_of(const Tensor& tensor) {
   for (size_t i = 0; i < values.size(); ++i) values[i] = get(tensor, static_cast<int64_t>(i));
   return values;
 }
-// For close(): exact.
+// The exact values as f32, for close().
 inline std::vector<float> floats_of(const Tensor& tensor) {
   const std::vector<double> values = values_of(tensor);
   return {values.begin(), values.end()};
 }
 
-// A rounded copy.
+// A copy rounded to `dtype`.
 inline Tensor rounded_to(Dtype dtype, const Tensor& tensor) {
   return tensor_of(values_of(tensor), tensor.shape(), dtype);
 }

@@ -7,7 +7,8 @@
 
 namespace lockstep::testing {
 
-// Boxes in images of 7 by 9 pixels: inside, in two corners, of one pixel, of all, of none.
+// Boxes in images of 7 by 9 pixels: an inner box, two in corners, one of a single pixel, the whole
+// image, and an empty one.
 inline Tensor boxes_of_each_kind() {
   constexpr int32_t kBoxes[6][4] = {
       {2, 3, 4, 5}, {0, 0, 3, 2}, {4, 6, 3, 3}, {6, 8, 1, 1}, {0, 0, 7, 9}, {3, 3, 0, 0}};

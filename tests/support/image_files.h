@@ -31,7 +31,8 @@ inline data::Image decode(const std::vector<uint8_t>& file) {
   return decode(file, [](const data::ImageSize& size) { return data::whole(size); });
 }
 
-// train and val of the classes "ants" and "bees": `images` each, of several kinds.
+// Writes train and val with the classes "ants" and "bees", each with `images` images of several
+// file types.
 inline void write_image_folders(const std::filesystem::path& root, int images) {
   const std::vector<std::string> kinds = {"jpeg_420", "png_rgb", "jpeg_progressive", "jpeg_gray"};
   for (const char* split : {"train", "val"}) {

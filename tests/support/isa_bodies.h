@@ -1,4 +1,4 @@
-// The bodies of an op that this processor can run, to compare their bits.
+// The versions of an op that this processor can run, for comparing their bits.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace lockstep::testing {
 
-// Those up to kernels::isa_level(), which LOCKSTEP_ISA may lower.
+// The versions up to kernels::isa_level(), which LOCKSTEP_ISA may lower.
 template <class Op>
 std::vector<Op*> isa_bodies(Op* v2, Op* v3, Op* v4) {
   std::vector<Op*> bodies = {v2};
@@ -18,7 +18,7 @@ std::vector<Op*> isa_bodies(Op* v2, Op* v3, Op* v4) {
 
 }  // namespace lockstep::testing
 
-// The bodies of an op, for tests in lockstep::kernels.
+// The versions of an op, for tests in lockstep::kernels.
 #if defined(__x86_64__)
 #define LS_ISA_BODIES(name) \
   ::lockstep::testing::isa_bodies(cpu_v2::name, cpu_v3::name, cpu_v4::name)

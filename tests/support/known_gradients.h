@@ -1,4 +1,4 @@
-// A model whose gradients are known, and the sum that reducing them must give.
+// A model whose gradients are known, and the sum that their reduction must give.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace lockstep::testing {
 
-// A leaf of the sum: canceling values with a -0 among them. Leaves are numbered micro-step by
-// micro-step, so that one shard in n micro-steps has those of n shards in one.
+// A leaf of the sum: canceling values, one of them -0. Leaves are numbered micro-step by
+// micro-step, so one shard in n micro-steps has the same leaves as n shards in one micro-step.
 inline std::vector<float> known_leaf(int64_t number, int64_t count, float scale) {
   std::vector<float> values = canceling_values(static_cast<int>(number), count);
   for (float& value : values) value *= scale;
@@ -34,10 +34,11 @@ struct KnownSum {
   Dtype wire = Dtype::kF32;
   float scale = 1;
   float predivide = 1;
-  std::set<int64_t> zero_micro_steps = {};  // in which the leaves are zero
+  std::set<int64_t> zero_micro_steps = {};  // whose leaves are zero
 };
 
-// The definition: a tree over the shards, whose leaves are trees over micro-steps.
+// The definition of the sum: a tree over the shards, each of whose leaves is a tree over the
+// micro-steps.
 inline std::vector<float> known_sum(const KnownSum& sum, int64_t count) {
   std::vector<std::vector<std::vector<float>>> leaves;  // [shard][micro-step]
   for (int64_t k = 0; k < sum.shards; ++k) {
@@ -62,7 +63,8 @@ inline std::vector<float> known_sum(const KnownSum& sum, int64_t count) {
   return sums;
 }
 
-// Five parameters around the alignment of the views. A rank's shards are its even share.
+// Five parameters with sizes around the alignment of the views. Each rank has an equal number of
+// shards.
 class KnownGradients {
  public:
   explicit KnownGradients(Communicator& peers, int64_t shards = 8, int threads = 1)
@@ -80,7 +82,7 @@ class KnownGradients {
     int64_t micro_step = 0;
     float scale = 1;
     std::set<size_t> unused = {};
-    std::vector<size_t> order = {4, 3, 2, 1, 0};  // in which gradients become ready
+    std::vector<size_t> order = {4, 3, 2, 1, 0};  // in which the gradients become ready
   };
 
   void backward() { backward(Pass{}); }
@@ -120,7 +122,7 @@ class KnownGradients {
   Shards shards_;
 };
 
-// Expects the same bits; NaNs are alike.
+// Expects the same bits; all NaNs are equal.
 inline void expect_same(const Tensor& got, const std::vector<float>& want) {
   ASSERT_EQ(got.numel(), std::ssize(want));
   for (size_t i = 0; i < want.size(); ++i) {

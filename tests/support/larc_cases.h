@@ -1,4 +1,4 @@
-// Cases for the tests of LARC's factors on the CPU and on CUDA.
+// Test cases of LARC's factors, for the CPU and for CUDA.
 #pragma once
 
 #include <limits>
@@ -18,7 +18,7 @@ inline Tensor row_of(const std::vector<float>& values) {
   return row;
 }
 
-// All pairs of norms and decays, more than a block has threads.
+// All combinations of norms and decays; more than a block has threads.
 inline std::vector<reference::LarcTensor> larc_tensors() {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -41,7 +41,7 @@ inline std::vector<float> larc_factors(Stream& stream,
     norms.push_back(static_cast<float>(tensor.scaled_grad_norm));
     decays.push_back(static_cast<float>(tensor.weight_decay));
   }
-  norms.push_back(std::numeric_limits<float>::quiet_NaN());  // of all together: not read
+  norms.push_back(std::numeric_limits<float>::quiet_NaN());  // the total norm, which is not read
   Tensor factors = to_device(stream, Tensor::zeros({std::ssize(tensors)}, Dtype::kF32));
   kernels::larc_factors(
       stream, to_device(stream, row_of(norms)), to_device(stream, row_of(decays)), params, factors);
@@ -70,7 +70,7 @@ inline void expect_larc_factors(Stream& stream) {
   }
 }
 
-// Expects the factors of Apex's formula in PyTorch's f32, written out: norms 5 and 10, decay 1e-4.
+// Expects the factors of Apex's formula, evaluated in PyTorch's f32: norms 5 and 10, decay 1e-4.
 inline void expect_apexs_factors(Stream& stream) {
   const std::vector<reference::LarcTensor> tensors = {{5, 10, 1e-4}, {5, 0.25, 0}, {0, 1, 0.1}};
   const std::vector<float> clipped = larc_factors(stream, tensors, {.lr = 0.1F});

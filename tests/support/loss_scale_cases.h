@@ -1,4 +1,4 @@
-// Cases for the loss scale's tests on the CPU and on CUDA.
+// Test cases of the loss scale, for the CPU and for CUDA.
 #pragma once
 
 #include <vector>
@@ -19,13 +19,14 @@ inline Tensor loss_scale_state(Stream& stream, const kernels::LossScaleState& in
   return state;
 }
 
-// A state in the midst of a training.
+// A state in the middle of a training.
 inline Tensor loss_scale_state(Stream& stream, float scale, int64_t applied, bool found_inf) {
   return loss_scale_state(stream,
                           {.scale = scale, .found_inf = found_inf ? 1 : 0, .applied = applied});
 }
 
-// Steps of one rule from its first scale, found_inf as `bad_steps` say, against the reference.
+// Runs steps with one rule from its initial scale and compares them with the reference. found_inf
+// is set in `bad_steps`.
 inline void expect_trace(Stream& stream,
                          const kernels::LossScaleRule& rule,
                          float scale,
@@ -53,7 +54,8 @@ inline void expect_trace(Stream& stream,
   }
 }
 
-// One golden training: scales and skips are PyTorch's, weights close to its own.
+// One golden training: scales and skipped steps must equal PyTorch's, and weights must be close to
+// PyTorch's.
 class ScaledTraining {
  public:
   ScaledTraining(Stream& stream, const GoldenCase& golden)
@@ -94,7 +96,7 @@ class ScaledTraining {
   int64_t steps() const { return grads_.shape()[0]; }
   float number(const char* name) const { return static_cast<float>(golden_.number(name)); }
 
-  // As a backward pass from the scaled loss gives it.
+  // The gradient that a backward pass from the scaled loss gives.
   Tensor scaled_grad(int64_t step) {
     const float scale = kernels::read_loss_scale(stream_, state_).scale;
     const Tensor row = grads_.slice(step, 1);

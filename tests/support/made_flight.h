@@ -12,21 +12,21 @@
 
 namespace lockstep::testing {
 
-// A rank whose recorder is at hand, as a reader sees it 5 s after now.
+// A rank's flight recorder in memory. seen() gives its record as a reader sees it 5 s from now.
 class MadeFlight {
  public:
   MadeFlight(int rank, int ranks) : recorder_(rank, ranks, 7) {}
 
   FlightRecorder* operator->() { return &recorder_; }
 
-  // A step with one sum, from which it comes back; `call` is the sum's number.
+  // Records a complete step with one sum; `call` is the sum's number.
   void take_step(int64_t step, int64_t call) {
     recorder_.enter_part(kStepSpan, step);
     recorder_.enter_call(call, "bucket 0 (8 tensors)");
     recorder_.leave_call(call);
     recorder_.leave_part();
   }
-  // It waits in the sum of this step.
+  // Records that the rank waits in the sum of this step.
   void wait_in_step(int64_t step, int64_t call) {
     recorder_.enter_part(kStepSpan, step);
     recorder_.enter_call(call, "bucket 0 (8 tensors)");

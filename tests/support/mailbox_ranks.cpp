@@ -26,8 +26,8 @@ struct Message {
   bool taken = false;
 };
 
-// Where messages wait for their receivers. Thread safety: all functions may be called from any
-// thread.
+// Holds messages until their receivers take them. Thread safety: all functions may be called from
+// any thread.
 class Mailboxes {
  public:
   explicit Mailboxes(int ranks)
@@ -40,7 +40,7 @@ class Mailboxes {
     return message;
   }
 
-  // True when a message was there.
+  // True if there was a message.
   bool take(const Operation& operation, int to, const Receive& receive) {
     const std::lock_guard lock(mutex_);
     auto& messages = box(receive.from, to);
@@ -61,7 +61,7 @@ class Mailboxes {
                                   to_string(operation),
                                   receive.bytes.size()));
     }
-    // Under the lock: a sender that fails meanwhile cannot take its memory away.
+    // Under the lock, so a sender that fails meanwhile cannot free the message's memory.
     std::memcpy(receive.bytes.data(), message.bytes.data(), message.bytes.size());
     message.taken = true;
     messages.erase(found);
@@ -75,7 +75,7 @@ class Mailboxes {
     return false;
   }
 
-  // Takes back what nobody has received.
+  // Withdraws a message that has not been received.
   void withdraw(const std::shared_ptr<Message>& message, int from, int to) {
     const std::lock_guard lock(mutex_);
     std::erase(box(from, to), message);

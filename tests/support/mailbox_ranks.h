@@ -9,9 +9,9 @@
 
 namespace lockstep::testing {
 
-// Calls body(communicator) on `ranks` threads and returns when all are done. A rank that throws or
-// returns makes the others' waits for it fail at once; the error that came first in time is
-// rethrown. Errors: CommError when a rank waits for another for longer than `stall_abort`.
+// Calls body(communicator) on `ranks` threads and returns when all are done. If a rank throws or
+// returns, the others' waits for it fail at once; the earliest error is rethrown. Errors: CommError
+// when a rank waits for another for longer than `stall_abort`.
 void spawn_mailbox_ranks(int ranks,
                          const std::function<void(Communicator& peers)>& body,
                          std::chrono::milliseconds stall_abort = comm::kDefaultStallAbort);

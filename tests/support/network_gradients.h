@@ -1,4 +1,4 @@
-// Networks against PyTorch in double: logits and every gradient with the same weights.
+// Compares networks with PyTorch in double: logits and every gradient with the same weights.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 
 namespace lockstep::testing {
 
-constexpr double kGradientError = 1e-4;  // relative, of logits and gradients
-// Tolerance of a gradient that is zero but for rounding.
+constexpr double kGradientError = 1e-4;  // relative error of logits and gradients
+// The tolerance of a gradient that is zero except for rounding errors.
 constexpr double kGradientNoise = 1e-6;
 
 inline Tensor uniform(Mt19937& rng, const Shape& shape, double bound) {
@@ -30,7 +30,7 @@ inline Tensor uniform(Mt19937& rng, const Shape& shape, double bound) {
   return from_row_major(row_major);
 }
 
-// The weights of tools/golden/resnets.py, bit for bit.
+// Draws the weights of tools/golden/resnets.py, bit for bit.
 inline Tensor drawn_parameter(Mt19937& rng, const nn::NamedParameter& parameter, bool open_gates) {
   const Shape& shape = parameter.var.shape();
   if (shape.rank() > 1) {
@@ -42,7 +42,7 @@ inline Tensor drawn_parameter(Mt19937& rng, const nn::NamedParameter& parameter,
     rng.uniform(weight.span<float>(), 0.1F, 0.3F);
     return weight;
   }
-  // Away from zero, so that rounding decides few ReLUs.
+  // Away from zero, so that rounding changes the sign before few ReLUs.
   Tensor bias = uniform(rng, shape, 0.3F);
   for (float& value : bias.span<float>()) {
     if (open_gates) value = std::abs(value);
@@ -51,7 +51,7 @@ inline Tensor drawn_parameter(Mt19937& rng, const nn::NamedParameter& parameter,
   return bias;
 }
 
-// A case of a golden file, which says how weights and images are drawn.
+// A case of a golden file, which specifies how weights and images are drawn.
 class NetworkGradients {
  public:
   using Make = std::function<std::unique_ptr<nn::Module>(const GoldenCase&, const nn::Init&)>;
@@ -73,7 +73,7 @@ class NetworkGradients {
     images_ = uniform(rng, {static_cast<int64_t>(golden_.number("n")), 3, pixels, pixels}, 1);
   }
 
-  // As one shard and as one for each image.
+  // Compares with PyTorch, once with one shard and once with one shard per image.
   void expect_pytorchs() {
     expect_gradients_at_backward();
     const int64_t n = images_.shape()[0];
@@ -84,7 +84,8 @@ class NetworkGradients {
   }
 
  private:
-  // Each gradient is looked at when it is ready, then dropped: the leaves of all would be much.
+  // Checks each gradient when it is ready and then drops it, since the leaves of all gradients
+  // would take much memory.
   void expect_gradients_at_backward() {
     const Tensor projections = golden_.tensor("projections");
     const Tensor norms = golden_.tensor("norms");

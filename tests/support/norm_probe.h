@@ -1,4 +1,4 @@
-// Values whose L2 norm in f32 shows in which order doubles were added.
+// Values whose L2 norm in f32 reveals the order in which doubles were added.
 #pragma once
 
 #include <random>
@@ -8,11 +8,11 @@
 
 namespace lockstep::testing {
 
-// Tensors of these lengths, all zeros but for 8 * (1, 2^-12, 2^-12, 2^-24) in one accumulator of
-// kernels/reduce/tensor_norms.h, whose norm lies on the tie between 8 and its successor, and ten
-// elements of 8 * 2^-27 anywhere. The squares of those vanish when added one by one to the others',
-// but where enough of them meet before, the norm is lifted over the tie. Requires: lengths[0] >=
-// 4096.
+// Tensors of these lengths, all zeros except for two groups of elements. Four elements 8 * (1,
+// 2^-12, 2^-12, 2^-24) are in one accumulator of kernels/reduce/tensor_norms.h; their norm is
+// halfway between 8 and the next float. Ten elements of 8 * 2^-27 are in random places. Their
+// squares vanish if they are added to the first group one by one, but if enough of them are added
+// to each other first, the norm rounds up. Requires: lengths[0] >= 4096.
 inline std::vector<Tensor> norm_probe(Dtype dtype,
                                       const std::vector<int64_t>& lengths,
                                       uint64_t seed) {
@@ -25,7 +25,7 @@ inline std::vector<Tensor> norm_probe(Dtype dtype,
   }
   const auto large = static_cast<int64_t>(random() % 1024);
   for (int i = 0; i < 10; ++i) {
-    // Half of them beside the large ones, where neighbors in the tree meet late.
+    // Half of them are near the large ones, where the tree adds neighbors late.
     auto at = static_cast<int64_t>(random() % static_cast<uint64_t>(numel));
     if (i % 2 == 0) at = large ^ static_cast<int64_t>(random() % 16);
     size_t tensor = 0;

@@ -1,4 +1,4 @@
-// Every kind of optimizer, and some parameters for it.
+// Every type of optimizer, and some parameters for it.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ MakeOptimizer with_lookahead(Fast fast, nn::LookaheadVariant variant) {
   };
 }
 
-// With a buffer beside the parameters, which nothing changes.
+// Averages the parameters and a buffer that nothing changes.
 inline MakeOptimizer with_ema(const MakeOptimizer& fast) {
   return [=](std::vector<nn::NamedParameter> parameters) {
     const Tensor buffer = random_tensor({3}, 9);

@@ -1,4 +1,4 @@
-// AlexNet, VGG and GhostNet by the names of the golden files.
+// Creates AlexNet, VGG and GhostNet by their names in the golden files.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace lockstep::testing {
 
 struct PhotoNetworkOptions {
   int64_t classes = 1000;
-  int64_t hidden = 4096;  // of the classifier; GhostNet's is fixed
+  int64_t hidden = 4096;  // of the classifier; GhostNet has a fixed width
   double dropout = 0;
 };
 

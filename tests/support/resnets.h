@@ -1,4 +1,4 @@
-// Residual networks by the names of the golden files.
+// Creates residual networks by their names in the golden files.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 namespace lockstep::testing {
 
 // "resnet20", "resnet152", "resnext50_32x4d", "seresnet50"; "resnet18_cifar" has the stem for 32x32
-// images, "resnet18_blur" BlurPool.
+// images, "resnet18_blur" has BlurPool.
 inline std::unique_ptr<nn::Module> make_resnet(const std::string& name,
                                                const nn::Init& init,
                                                nn::ResNetOptions options) {

@@ -36,7 +36,7 @@ Pipe open_pipe() {
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(out.write, STDOUT_FILENO);
   dup2(err.write, STDERR_FILENO);
-  if (options.modes_bind) {
+  if (options.respects_modes) {
     for (const int right : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) prctl(PR_CAPBSET_DROP, right);
   }
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
@@ -47,7 +47,7 @@ Pipe open_pipe() {
   _exit(127);
 }
 
-// Appends what is there; false at the end of the stream.
+// Appends the available bytes; false at the end of the stream.
 bool drain(int fd, std::string& text) {
   std::array<char, 4096> buffer{};
   const ssize_t got = ::read(fd, buffer.data(), buffer.size());
@@ -55,7 +55,7 @@ bool drain(int fd, std::string& text) {
   return got > 0;
 }
 
-// Reads both streams to their end, sending the signal on the way; false when time ran out.
+// Reads both streams to their end and sends the signal meanwhile; false if the time limit expired.
 bool follow(pid_t child, Pipe out, Pipe err, const ProgramOptions& options, ProgramResult& result) {
   const auto start = Clock::now();
   bool signaled = options.signal == 0;

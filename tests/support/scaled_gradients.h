@@ -1,4 +1,4 @@
-// Optimizers that follow a loss scale.
+// Checks of optimizers that follow a loss scale.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@
 
 namespace lockstep::testing {
 
-// Scaled gradients give the bits of plain ones: a power of two drops out of all that is computed.
-// A step whose gradients are not finite changes nothing.
+// Scaled gradients must give the bits of unscaled ones, since a power of two cancels exactly. A
+// step whose gradients are not finite must change nothing.
 inline void expect_follows_loss_scale(const MakeOptimizer& make) {
   std::vector<nn::NamedParameter> plain = some_parameters();
   std::vector<nn::NamedParameter> scaled = some_parameters();

@@ -1,4 +1,4 @@
-// SHA-256, for digests that PyTorch scripts printed.
+// SHA-256, for comparing with digests that PyTorch scripts printed.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace lockstep::testing {
 
 // Lower-case hex. Source: FIPS 180-4.
 inline std::string sha256(std::span<const std::byte> message) {
-  // Constants: the first 32 bits of the fractional parts of the square (state) and cube (k) roots
-  // of primes.
+  // Constants: the first 32 bits of the fractional parts of the square roots (state) and cube roots
+  // (k) of primes.
   const auto fraction = [](long double root) {
     return static_cast<uint32_t>((root - static_cast<long double>(static_cast<uint64_t>(root))) *
                                  4294967296.0L);

@@ -1,4 +1,4 @@
-// A model's names and shapes as text to digest.
+// A model's names and shapes as text, for a digest.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace lockstep::testing {
 
-// One line "name<TAB>dim,dim,..." an entry, in state_dict() order.
+// One line "name<TAB>dim,dim,..." per entry, in state_dict() order.
 inline std::string state_lines(const nn::Module& model) {
   std::string lines;
   for (const nn::StateEntry& entry : model.state()) {

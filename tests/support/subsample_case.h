@@ -1,4 +1,4 @@
-// Cases for the tests of the option-A shortcut on the CPU and on CUDA.
+// Test cases of the option-A shortcut, for the CPU and for CUDA.
 #pragma once
 
 #include "kernels/pool/subsample_pad.h"

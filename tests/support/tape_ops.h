@@ -1,4 +1,4 @@
-// Small ops on the tape, and batches of one image a shard.
+// Small ops on the tape, and batches with one image per shard.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ inline std::vector<float> values_of(const Tensor& tensor) {
   return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
 }
 
-// out = x * w, w one number; each element of x is an image.
+// out = x * w, where w is a single number; each element of x is an image.
 inline Var scale(const Var& x, const Var& w) {
   const Tensor in = x.value();
   const float factor = w.value().data<float>()[0];
@@ -36,7 +36,7 @@ inline Var scale(const Var& x, const Var& w) {
     if (grads.wants(1)) {
       Tensor& leaves = grads.overwrite(1);
       for (int64_t k = 0; k < leaves.shape()[0]; ++k) {
-        leaves.data<float>()[k] = g[k] * in.data<float>()[k];  // one image a shard
+        leaves.data<float>()[k] = g[k] * in.data<float>()[k];  // one image per shard
       }
     }
   });
@@ -58,7 +58,7 @@ inline Var sum(const Var& a, const Var& b) {
 
 class Autograd : public ::testing::Test {
  protected:
-  // One image a shard.
+  // One image per shard.
   Var input(std::initializer_list<float> values,
             bool recording = true,
             TapeListener* listener = nullptr) {

@@ -1,4 +1,4 @@
-// Ranks as threads that exchange messages through sockets: TcpTransport without a meeting.
+// Ranks as threads that exchange messages through sockets: TcpTransport without a rendezvous.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,12 @@
 
 namespace lockstep::testing {
 
-// mesh[a][b]: rank a's end of its connection to rank b; none to itself.
+// mesh[a][b]: rank a's end of its connection to rank b; mesh[a][a] is empty.
 std::vector<std::vector<UniqueFd>> socket_mesh(int ranks);
 
-// Calls body(communicator) on `ranks` threads and returns when all are done. A rank that throws or
-// returns makes the others' waits for it fail soon; the error that came first in time is rethrown.
-// Errors: CommError when a rank waits for another for longer than `stall_abort`.
+// Calls body(communicator) on `ranks` threads and returns when all are done. If a rank throws or
+// returns, the others' waits for it soon fail; the earliest error is rethrown. Errors: CommError
+// when a rank waits for another for longer than `stall_abort`.
 void spawn_tcp_ranks(int ranks,
                      const std::function<void(Communicator& peers)>& body,
                      std::chrono::milliseconds stall_abort = comm::kDefaultStallAbort);

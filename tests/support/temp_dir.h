@@ -1,4 +1,4 @@
-// A folder of a test's own.
+// A temporary folder for one test.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace lockstep::testing {
 
-// Removed with all that is in it when it goes out of scope.
+// Removes the folder and its contents when it goes out of scope.
 class TempDir {
  public:
   TempDir() {

@@ -1,4 +1,4 @@
-// One rank's training steps on tensors at hand, for tests of whole models.
+// Training steps of one rank on given tensors, for tests of whole models.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct MicroBatch {
   Draws draws = {};
 };
 
-// Owns: optimizer and reducer; borrows the rest.
+// Owns the optimizer and the reducer; borrows the rest.
 class TrainingStep {
  public:
   TrainingStep(Stream& stream,
@@ -35,7 +35,8 @@ class TrainingStep {
         reducer_(ranks, stream, model.parameters(), model.parameter_names(), std::move(options)),
         optimizer_(model.named_parameters(), sgd) {}
 
-  // Forward and backward; gradients are reduced, nothing is updated. Returns this rank's loss.
+  // Runs forward and backward passes and reduces the gradients, without an update. Returns this
+  // rank's loss.
   float gradients(const Tensor& images, const Tensor& labels, const Shards& shards) {
     optimizer_.zero_grad();
     const float loss = backward({images, labels, shards, {}});
@@ -49,7 +50,7 @@ class TrainingStep {
     return loss;
   }
 
-  // One optimizer step over several micro-steps.
+  // Runs one optimizer step over several micro-steps.
   void run(std::span<const MicroBatch> batches) {
     optimizer_.zero_grad();
     backward(batches[0]);

@@ -1,4 +1,4 @@
-// Properties of every sum in tree order, wherever its leaves lie.
+// Properties of every sum in tree order, independent of where its leaves are.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 
 namespace lockstep::testing {
 
-// NaNs are alike, zeros of other signs are not.
+// All NaNs are equal; zeros of different signs are not.
 inline bool same_value(double a, double b) {
   return std::isnan(b) ? std::isnan(a) : a == b && std::signbit(a) == std::signbit(b);
 }
 
-// The sum of some leaves, each rounded to `dtype` as every node is.
+// Computes the sum of some leaves. Each leaf and each node is rounded to `dtype`.
 using SumOfLeaves = std::function<double(const std::vector<double>& leaves, Dtype dtype)>;
 
 // Adds leaves from the first to the last.
@@ -32,7 +32,7 @@ inline double left_fold(const std::vector<double>& leaves, Dtype dtype) {
   return sum;
 }
 
-// large + 1 = large: the order decides what is left.
+// large + 1 = large, so the result depends on the order.
 inline void check_canceling_leaves(const SumOfLeaves& sum_of) {
   for (const Dtype dtype : kFloatTypes) {
     const double large = dtype == Dtype::kF32 ? 1e8 : 4096;

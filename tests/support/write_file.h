@@ -1,4 +1,4 @@
-// Bytes into a file.
+// Writes bytes to a file.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lockstep::testing {
 
-// Creates the folders of `path` too.
+// Also creates the folders of `path`.
 inline void write_file(const std::filesystem::path& path, const std::vector<uint8_t>& bytes) {
   std::filesystem::create_directories(path.parent_path());
   std::ofstream file(path, std::ios::binary);

@@ -1,5 +1,5 @@
-// Files of weights and records made to hurt, and words from files that would steer a terminal.
-// Cases are named after the rows of the attack that found them.
+// Malicious files of weights and records, and text from files that would control a terminal. Cases
+// are named after the rows of the attack that found them.
 #include <array>
 #include <bit>
 #include <new>
@@ -67,7 +67,7 @@ TEST(AttackB3, ARunThatGoesOnWithAnotherInstructionSetSaysSo) {
   EXPECT_TRUE(program_versions().contains("onednn_isa"));
 }
 
-// A file whose header gives one tensor of a tebibyte.
+// Writes a file whose header claims one tensor of a tebibyte.
 bool write_huge_weights(const fs::path& file) {
   std::string header =
       R"({"huge":{"dtype":"U8","shape":[1099511627776],"data_offsets":[0,1099511627776]}})";

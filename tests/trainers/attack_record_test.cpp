@@ -25,8 +25,8 @@ CheckpointRecord tiny_record() {
   return {.run = tiny_identity(), .position = tiny_position(20), .model_digest = {}};
 }
 
-// Returns what read_checkpoint() says of a pair of files with this record: exit code and why, or
-// "accepted".
+// Reads a pair of files with this record by read_checkpoint(). Returns the exit code and the
+// reason, or "accepted".
 std::string verdict_on(CheckpointRecord record) {
   const TempDir dir;
   const TinyRun run(1);
@@ -44,7 +44,7 @@ std::string verdict_on(CheckpointRecord record) {
   return "accepted";
 }
 
-// What record_of() says of a record with one key's text replaced.
+// Returns the result of record_of() for a record in which the text of one key is replaced.
 std::string verdict_on(const char* key, const std::string& text) {
   Texts metadata = to_metadata(tiny_record());
   metadata[key] = text;

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using testing::options_of;
 using testing::usage_error;
 
-// Stands for files.
+// Stands in for a data set that is read from files.
 class Named : public data::Synthetic {
  public:
   explicit Named(std::string name, int64_t side = 32)

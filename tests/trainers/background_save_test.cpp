@@ -1,4 +1,4 @@
-// Saves while training goes on: on a disk whose fsync() the tests hold, fail and record.
+// Saves while training continues, on a disk whose fsync() the tests block, fail and record.
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -27,12 +27,12 @@ using testing::tiny_identity;
 using testing::tiny_position;
 using testing::TinyRun;
 
-// The disk of this program.
+// The simulated disk of this program.
 struct Disk {
-  std::atomic<bool> holds = false;  // fsync() waits
+  std::atomic<bool> holds = false;  // fsync() blocks
   std::atomic<bool> fails = false;
   std::mutex mutex;
-  std::vector<std::string> flushed;  // names; of the folder what is there of step 10
+  std::vector<std::string> flushed;  // file names; for the folder, which file of step 10 exists
   fs::path watched;
 
   void reset(const fs::path& folder) {
@@ -106,7 +106,7 @@ class BackgroundSave : public ::testing::Test {
 TEST_F(BackgroundSave, FilesHoldTheStepsValuesWhateverTrainingDoesMeanwhile) {
   CheckpointWriter to = writer();
   to.reserve({stream_, run_.model, run_.optimizer});
-  for (const int64_t step : {10, 20}) {  // the second one in the first one's memory
+  for (const int64_t step : {10, 20}) {  // the second save reuses the first one's memory
     disk.holds = true;
     const uint64_t before = run_.digest();
     save(to, step);
@@ -162,7 +162,7 @@ TEST_F(BackgroundSave, TheModelTakesItsPlaceLast) {
                           ".tmp.step0000010.state",
                           "a state",
                           "a model",
-                          "a model"));  // with the link to it
+                          "a model"));  // now also with the link to it
   FileTensors want = file_tensors(averaged.model.state());
   EXPECT_EQ(read_weights(dir_ / "best.safetensors").metadata.at("digest").size(), 16U);
   EXPECT_EQ(digest_of_row_major(read_weights(dir_ / "best.safetensors").tensors),

@@ -153,7 +153,7 @@ TEST(DropLast, WantsAWholeStep) {
   check_steps(kept, 1);
   const BatchDivision dropped = divided("-b 256 --drop-last", 2, 1);
   EXPECT_TRUE(dropped.drop_last);
-  check_steps(dropped, 511);  // dealt to two ranks, one of which sees an image twice
+  check_steps(dropped, 511);  // divided between two ranks, one image is seen twice
   const auto error = usage_error([&] { check_steps(dropped, 510); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->why(), "a step takes 512 images, and 510 are there to train on");
@@ -218,7 +218,7 @@ TEST(Reach, OffWhereTheAlgorithmLeavesTheTree) {
             "rank 0's are evaluated and saved (128 images a step, 2 shards, 2 BN groups)");
 }
 
-// What a text recommends must hold when it is followed.
+// Advice in a text must work when a user follows it.
 TEST(Reach, AdviceWorks) {
   EXPECT_THAT(reach_of("--shards 8", 2), ElementsAre(1, 2, 4, 8));
   EXPECT_THAT(reach_of("--shards 12 --sync-bn", 3), ElementsAre(1, 3));

@@ -1,4 +1,5 @@
-// Steps that leave batch normalization one value a channel are refused before the first.
+// Steps in which batch normalization gets only one value per channel are refused before the first
+// step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ using ::testing::HasSubstr;
 using testing::usage_error;
 
 constexpr data::ImageShape kImage{1, 28, 28};
-// Its last batch norm is after a dense layer: one value an image and channel.
+// Its last batch norm follows a dense layer: one value per image and channel.
 const ModelOptions kToyNet{.arch = "toy_net", .image = kImage};
 // Its last batch norm sees 14 x 14 pixels.
 const ModelOptions kConvNet{.arch = "convnet", .image = kImage};

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// A step of TinyNet on six images of one channel, 4x4, in four shards of a batch's eight.
+// A step of TinyNet on six images of one channel, 4x4, in four of a batch's eight shards.
 class BlackBoxTest : public ::testing::Test {
  protected:
   static Shards shards() {
@@ -59,7 +59,7 @@ TEST_F(BlackBoxTest, NamesTheInputAndItsImages) {
   EXPECT_THAT(find->shards, ElementsAre(4 + 2));
 }
 
-// An image of 3e38 is finite, its products are not: infinite or NaN in one image.
+// Pixels of 3e38 are finite, but their products are not: one image gets infinities or NaNs.
 TEST_F(BlackBoxTest, NamesTheOpThatOverflowed) {
   Tensor bad = images();
   for (float& pixel : bad.slice(5, 1).span<float>()) pixel = 3e38F;
@@ -114,7 +114,7 @@ TEST_F(BlackBoxTest, AFaultOfAnotherRankOrStepStrikesNot) {
 }
 
 TEST_F(BlackBoxTest, NamesAWeight) {
-  weight(1).data<float>()[0] = kNan;  // conv's bias
+  weight(1).data<float>()[0] = kNan;  // the bias of conv
   step(7, images());
   const auto find = box_.first();
   ASSERT_TRUE(find);
@@ -125,7 +125,7 @@ TEST_F(BlackBoxTest, NamesAWeight) {
   EXPECT_TRUE(find->images.empty());
 }
 
-// A weight that f32 holds and f16 does not.
+// A weight that is finite in f32 and not in f16.
 TEST_F(BlackBoxTest, NamesAWeightsSixteenBitCopy) {
   nn::add_copies(run_.model.named_parameters(), Dtype::kF16);
   weight(0).data<float>()[0] = 1e5F;
@@ -137,7 +137,8 @@ TEST_F(BlackBoxTest, NamesAWeightsSixteenBitCopy) {
   EXPECT_EQ(find->type, "f16 (2,1,3,3)");
 }
 
-// What spoiled the weights is named, not that they are spoiled; until they are sound again.
+// While weights are not finite, the report names the original cause. Once they are finite again, it
+// names nothing.
 TEST_F(BlackBoxTest, KeepsTheCauseOfSpoiledWeights) {
   step_with("inf:rank=1,step=3,layer=fc");
   const float sound = weight(0).data<float>()[0];

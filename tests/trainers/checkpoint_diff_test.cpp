@@ -16,7 +16,7 @@ Tensor tensor_of(const Shape& shape, std::initializer_list<T> values) {
   return tensor;
 }
 
-// The one line of a diff of two checkpoints that hold one tensor each.
+// The single line of a diff between two checkpoints that hold one tensor each.
 std::string line(const Tensor& a, const Tensor& b) {
   const CheckpointDiff diff = diff_checkpoints({.tensors = {{"t", a}}, .metadata = {}},
                                                {.tensors = {{"t", b}}, .metadata = {}});

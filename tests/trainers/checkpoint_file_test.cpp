@@ -24,7 +24,7 @@ using testing::TinyRun;
 using testing::write_text;
 using testing::write_tiny;
 
-// Its text, or "accepted".
+// The text of the error for the file, or "accepted".
 std::string refusal(const fs::path& file) {
   try {
     read_checkpoint(file);
@@ -68,7 +68,7 @@ TEST(CheckpointFile, RecordComesBackWhole) {
   EXPECT_EQ(read.position.epoch, want.epoch);
   EXPECT_EQ(read.position.sums.steps, want.sums.steps);
   EXPECT_EQ(read.position.sums.images, want.sums.images);
-  EXPECT_EQ(read.position.sums.loss, want.sums.loss);  // all bits of a third
+  EXPECT_EQ(read.position.sums.loss, want.sums.loss);  // all bits of one third
   EXPECT_EQ(read.position.sums.correct1, want.sums.correct1);
   EXPECT_EQ(read.position.sums.correct5, want.sums.correct5);
   EXPECT_EQ(read.position.best.correct1, want.best.correct1);
@@ -128,7 +128,7 @@ TEST(CheckpointFile, FilesOfTwoCheckpointsAreNoPair) {
   EXPECT_THAT(refusal(file), HasSubstr("it belongs to other weights"));
 }
 
-// Rewrites a file with other metadata, as somebody without the digest's rule would.
+// Rewrites a file with other metadata but without updating the digest.
 void edit_metadata(const fs::path& file, const std::string& key, const std::string& value) {
   Safetensors content = read_safetensors(file);
   content.metadata[key] = value;
@@ -169,7 +169,7 @@ TEST(CheckpointFile, EveryTruncationIsRefused) {
   EXPECT_EQ(refusal(file), "accepted");
 }
 
-// Header, metadata and tensors of both files.
+// Covers the headers, metadata and tensors of both files.
 TEST(CheckpointFile, EveryFlippedBitIsRefused) {
   const TempDir dir;
   const fs::path file = write_tiny(dir.path(), TinyRun(1), 20);

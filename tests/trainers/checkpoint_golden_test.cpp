@@ -1,4 +1,5 @@
-// Files that earlier versions wrote are read for ever. Each format version adds a folder.
+// Files written by earlier versions must remain readable forever. Each format version adds a
+// folder.
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -12,7 +13,8 @@
 namespace lockstep::trainers::checkpoint_golden_test {
 namespace {
 
-// train_convnet --max-steps 1 --shards 2 --bn-groups 1 -b 64 --seed 3 on the built-in digits.
+// Written by train_convnet --max-steps 1 --shards 2 --bn-groups 1 -b 64 --seed 3 on the built-in
+// digits.
 TEST(CheckpointOfFormat1, IsReadAndFitsItsNetworkAndOptimizer) {
   const std::filesystem::path folder = testing::golden_folder() / "checkpoint_v1";
   const Checkpoint checkpoint = read_checkpoint(folder / "step0000001.safetensors");

@@ -50,7 +50,7 @@ std::vector<int64_t> steps_in(const fs::path& folder) {
   return steps;
 }
 
-// Saves into a folder of its own; what is said goes to standard error.
+// Saves into a temporary folder; messages go to standard error.
 class Writer : public ::testing::Test {
  protected:
   CheckpointWriter writer(int64_t keep = 3) {
@@ -130,7 +130,7 @@ TEST_F(Writer, ClearsWhatAKilledProcessLeft) {
                 "notes.txt", "step0000010.safetensors", "step0000010.state.safetensors"}));
 }
 
-// A folder in the model's place stands for a file that the system does not remove.
+// A folder in place of the model stands in for a file that cannot be removed.
 TEST_F(Writer, AModelThatCannotBeRemovedKeepsItsState) {
   CheckpointWriter to = writer(1);
   save(to, 1);
@@ -197,7 +197,7 @@ TEST_F(Writer, NewestSoundPassesOverDamageByName) {
   EXPECT_THAT(notes[1], HasSubstr("step0000020.safetensors as a safetensors file: "));
 }
 
-// SIGKILL at any moment of many saves leaves a sound checkpoint once there was one.
+// After the first checkpoint, SIGKILL at any moment of many saves must leave a sound checkpoint.
 TEST_F(Writer, AKillAtAnyMomentLeavesASoundCheckpoint) {
   CheckpointWriter first = writer(1);
   save(first, 1);
@@ -253,7 +253,7 @@ TEST_F(Writer, AttackA5_AFolderThatMayNotBeReadForAWhileCostsOneSave) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// From then on this process gets EPERM for links, as on file systems that have none.
+// Makes links fail with EPERM in this process from now on, as on file systems without links.
 bool forbid_links() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

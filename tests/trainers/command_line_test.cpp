@@ -283,7 +283,7 @@ TEST(CommandLine, PrintingFlagsComeBeforeErrors) {
   EXPECT_EQ(options_of("--check-build").request, Request::kVersion);
 }
 
-// Every flag of the stable surface (design.md, "The stable surface") works.
+// Every flag of the stable surface (design.md, "The stable surface") must parse.
 TEST(CommandLine, StableSurfaceParses) {
   for (const char* line : {
            "--data DIR",

@@ -84,7 +84,7 @@ TEST(ConfigFile, RefusesWhatIsNotToml) {
                            "a = \"\xff\""}) {
     EXPECT_THAT(refused(text), StartsWith("f:1: this is not TOML | ")) << text;
   }
-  EXPECT_THAT(refused("# \u00e4\na = \"\\\"\u00e4\" \u00e4"),  // which toml++ has no code for
+  EXPECT_THAT(refused("# \u00e4\na = \"\\\"\u00e4\" \u00e4"),  // toml++ has no error code for it
               StartsWith("f:2: this is not TOML | a character that is not ASCII stands outside"));
   for (const char* text :
        {"a = 0'''\u00e4'''", "a = ='\u00e4'", "a = 1['\u00e4'"}) {  // quotes in words
@@ -112,7 +112,7 @@ TEST(ConfigFile, RefusesWhatIsNoFlag) {
   }
 }
 
-// Some values of a flag that are worth writing.
+// Some values of a flag that are worth testing in a file.
 std::vector<std::string> values_of(const Flag& flag) {
   switch (flag.kind) {
     case FlagKind::kBool:
@@ -132,7 +132,7 @@ std::vector<std::string> values_of(const Flag& flag) {
   return {fmt::format("{}", flag.range.max), ".5", "1e-5", "1E-5"};
 }
 
-// Every flag's values come back as they were given.
+// The values of every flag must be read as they were written.
 TEST(ConfigFile, RoundTripOverAllFlags) {
   const TempDir dir;
   const std::string file = (dir / "run.toml").string();

@@ -1,4 +1,4 @@
-// Defaults that follow the data set.
+// Tests the defaults that depend on the data set.
 #include <filesystem>
 
 #include <gmock/gmock.h>

@@ -13,8 +13,8 @@ namespace {
 
 class DrawMix : public ::testing::TestWithParam<double> {};
 
-// Beta(a, a) has mean 1/2, variance 1 / (4 (2a + 1)) and fourth central moment
-// 3 / (16 (2a + 1) (2a + 3)). Bounds: five standard errors.
+// Beta(a, a) has mean 1/2, variance 1 / (4 (2a + 1)) and fourth central moment 3 / (16 (2a + 1) (2a
+// + 3)). The bounds are five standard errors.
 TEST_P(DrawMix, HasTheMomentsOfBeta) {
   const double a = GetParam();
   constexpr int kDraws = 20000;
@@ -47,7 +47,7 @@ TEST(DrawMixStreams, DifferBySeedEpochAndBatch) {
   EXPECT_EQ(draw_mix(0.2, 1, 2, 3), draw_mix(0.2, 1, 2, 3));
 }
 
-// Where a gamma variate would be 0: an image as it is, or its partner.
+// For a tiny alpha a gamma variate would be 0. Then the result is the image itself or its partner.
 TEST(DrawMixStreams, OfATinyAlphaAreOneOrZero) {
   std::set<float> drawn;
   for (int64_t batch = 0; batch < 100; ++batch) drawn.insert(draw_mix(1e-6, 1, 0, batch));
@@ -68,7 +68,7 @@ TEST(CutMix, CutsTorchvisionsBoxes) {
   EXPECT_GE(boxes, 5);
 }
 
-// Each place is equally likely, and the mean of what is cut out is known where none is cut off.
+// Boxes begin at every position, lie within the image, and their area determines `mix`.
 TEST(CutMix, DrawsBoxesFromTheWholeImage) {
   std::set<int64_t> tops, lefts;
   for (int64_t batch = 0; batch < 5000; ++batch) {

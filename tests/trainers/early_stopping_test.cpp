@@ -1,4 +1,4 @@
-// Item 0.16: EarlyStopping of tutorial 000.
+// Item 0.16: the EarlyStopping of tutorial 000.
 #include "trainers/model/early_stopping.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace lockstep::trainers::early_stopping_test {
 namespace {
 
-// The epoch, from 1, after which it stops; 0: it does not.
+// The epoch, counted from 1, after which training stops; 0: it does not stop.
 int stops_after(const EarlyStoppingConfig& config, std::initializer_list<double> losses) {
   EarlyStopping stopping(config);
   int epoch = 0;

@@ -42,8 +42,8 @@ TEST(Tutorial, Item3_12AResumedRunAppendsWithoutOverlap) {
   const std::string file = dir / "epochs.csv";
   const EpochCsv first(file, {}, false);
   for (int epoch = 0; epoch < 2; ++epoch) first.append(row(epoch, 10 * epoch + 10));
-  first.append(row(2, 25));                                      // stopped in the middle of epoch 2
-  write_text(file, read_text(file) + "2023-11-14T22:13:20Z,1");  // killed in the middle of a row
+  first.append(row(2, 25));                                      // stopped in epoch 2
+  write_text(file, read_text(file) + "2023-11-14T22:13:20Z,1");  // killed while writing a row
   const EpochCsv second(file, 2, false);
   EXPECT_EQ(read_text(file), csv_header() + csv_line(row(0, 10)) + csv_line(row(1, 20)));
   second.append(row(2, 30));

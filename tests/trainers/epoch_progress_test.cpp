@@ -5,7 +5,7 @@
 namespace lockstep::trainers::epoch_progress_test {
 namespace {
 
-// As AverageMeter of main.py has it, weighted by images.
+// Like AverageMeter in main.py, averages are weighted by the number of images.
 TEST(EpochProgress, AShortLastStepCountsByItsImages) {
   EpochProgress epoch(0, 3, 64);
   for (int step = 0; step < 3; ++step) epoch.end_step(0, 0);
@@ -26,7 +26,7 @@ TEST(EpochProgress, GoesOnFromAnEarlierProcess) {
   EXPECT_EQ(epoch.images(), 4);
 }
 
-// A resumed run that begins with an evaluation.
+// A resumed run may begin with an evaluation.
 TEST(EpochProgress, AveragesOfAnEarlierProcessHaveNoTimes) {
   const EpochProgress epoch(0, 1, 4, {.steps = 1, .images = 4, .loss = 3, .correct1 = 1});
   const StepMetrics averages = epoch.averages(0.5);

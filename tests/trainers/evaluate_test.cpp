@@ -1,4 +1,4 @@
-// Evaluation counts every image once, or is given up by all ranks together.
+// Evaluation counts every image once, or all ranks abandon it together.
 #include "trainers/loop/evaluate.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ TEST(Evaluate, CountsEachImageOnceOnAnyNumberOfRanks) {
   });
 }
 
-// A user may have frozen the statistics of some batch norms.
+// A user may have frozen the statistics of some batch-norm layers.
 TEST(Evaluate, LeavesEachModulesModeAsItWas) {
   class Pair : public nn::Module {
    public:
@@ -199,7 +199,7 @@ TEST(MistakeFinder, ReadsLogitsOfEachTypeAndCountsNoNan) {
   }
 }
 
-// Four batches of ten images.
+// The evaluation has four batches of ten images.
 TEST(Evaluate, DividesABatchsLossByItsImagesWhereAsked) {
   comm::SingleCommunicator single;
   const double loss = evaluation_on(single, {})->loss;

@@ -29,7 +29,7 @@ std::vector<double> reals(const std::string& packed) {
   return numbers;
 }
 
-// What torch.utils.tensorboard.summary.make_histogram gives for these values.
+// The expected bins are those of torch.utils.tensorboard.summary.make_histogram for these values.
 TEST(EventValues, HistogramsHaveTorchsBins) {
   const std::vector<float> values = {-1.5F, 0, NAN, 0, 0.25F, INFINITY};
   const Message histogram = parse_message(field(parse_message(histogram_value("w", values)), 5));

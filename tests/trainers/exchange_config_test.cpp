@@ -90,7 +90,7 @@ TEST(ExchangeConfig, NcclSumsOnGpusAndNowhereElse) {
   EXPECT_EQ(config_of("--device cuda --algorithm mpi").on_device, DeviceTransport::kHost);
   const ExchangeConfig tree = config_of("--device cuda --transport nccl");
   EXPECT_EQ(tree.on_device, DeviceTransport::kNccl);
-  EXPECT_EQ(tree.transport, comm::Transport::kAuto);  // which ranks meet over
+  EXPECT_EQ(tree.transport, comm::Transport::kAuto);  // the transport for the ranks' rendezvous
   EXPECT_TRUE(tree.keeps_bits());
   const ExchangeConfig own = config_of("--device cuda --algorithm nccl --fp16-allreduce");
   EXPECT_EQ(own.on_device, DeviceTransport::kNccl);

@@ -26,7 +26,7 @@ TEST(FlagAdvice, TheTrainersHaveFlagsForEveryRemedy) {
   }
 }
 
-// Returns the advice on a run with these flags on this host.
+// Returns the advice for a run with these flags on this host.
 std::vector<std::string> advice(const std::string& line,
                                 Program program = Program::kTrainConvnet,
                                 const HostShare& host = {2, 2, 1}) {

@@ -26,7 +26,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Some value that the flag takes.
+// A valid value of the flag.
 std::string example_value(const Flag& flag) {
   if (flag.kind == FlagKind::kChoice) {
     return std::string(split_words(flag.choices.convnet, '|').front());
@@ -77,8 +77,8 @@ TEST(FlagTable, EveryFlagIsAccepted) {
   }
 }
 
-// What a flag promises is there: some are refused beside others or on this machine, none for
-// being unfinished.
+// Every flag must do what it promises. Some are refused in combination with others or on this
+// machine, but none because it is unfinished.
 TEST(FlagTable, NoFlagIsUnfinished) {
   for (const Program program : {Program::kTrainConvnet, Program::kTrainResnet}) {
     std::string said = help_all_text(program);
@@ -107,7 +107,7 @@ TEST(FlagTable, EveryFlagHasAnEnvironmentVariable) {
   }
 }
 
-// pytorch/examples' main.py and Apex's main_amp.py: each flag is ours, or is answered.
+// Each flag of pytorch/examples' main.py and Apex's main_amp.py must be accepted or explained.
 TEST(FlagTable, NoFlagOfMainPyOrApexIsUnknown) {
   for (const char* line : {"-a convnet",
                            "--arch convnet",
@@ -164,7 +164,8 @@ TEST(ForeignFlags, HarmlessOnesLeaveANote) {
   EXPECT_EQ(options.text("data"), "DIR");
 }
 
-// Rank and number of ranks by hand, as main.py takes them; ranks need not give them alike.
+// The rank and the number of ranks are given by hand, as with main.py. They need not be the same on
+// all ranks.
 TEST(FlagTable, WhereRanksMeetIsARanksOwnAffair) {
   const Options options =
       options_of("--dist-url tcp://node7:29500 --rank -1 --world_size=4 --rendezvous-timeout 5");

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Opens the files of a rank; rank 0 has the run directory.
+// Opens the files of a rank; only rank 0 knows the run directory.
 std::string open_files(FlightFiles& files, Communicator& ranks, const fs::path& run) {
   if (ranks.rank() != 0) return files.open(ranks, nullptr);
   const Folder folder(run);
@@ -53,7 +53,7 @@ TEST(FlightFiles, AreReadWhileRanksRunAndStayInTheRunDirectoryAtTheirEnd) {
   EXPECT_THAT(describe_flight(over), HasSubstr("no verdict: the run ended by itself"));
 }
 
-// Rank 1 is killed, which frees its lock; rank 0 fails.
+// Rank 1 is killed, which releases its lock; rank 0 fails.
 TEST(FlightFiles, AFailedRankKeepsTheRecordOfAKilledOne) {
   const testing::TempDir dir;
   fs::path memory;

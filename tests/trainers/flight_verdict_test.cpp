@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 constexpr int kRanks = 3;
 constexpr int kCulprit = 1;
 
-// Three ranks take two steps; in the third, rank 1 does `culprit` and the others wait for it.
+// Three ranks take two steps. In the third step, rank 1 runs `culprit` and the others wait for it.
 RunFlight run_with(const std::function<void(MadeFlight&)>& culprit,
                    char process = 'S',
                    double after_s = 5) {
@@ -83,7 +83,7 @@ TEST(FlightVerdict, NamesThePartThatARankIsIn) {
                "rank 1 waits for its loader, whose thread 0 decodes a photo for 5.");
   expect_named(run_with([&](MadeFlight& flight) {
                  in(kBackwardSpan)(flight);
-                 flight->enter_call(3, "bucket 0 (8 tensors)");  // and goes on beside it
+                 flight->enter_call(3, "bucket 0 (8 tensors)");  // and keeps working
                  flight->enter_layer("conv1", "conv2", FlightRecorder::Clock::now());
                }),
                FlightCause::kLayer,

@@ -43,8 +43,8 @@ struct Network {
   Stream stream = Stream();
 };
 
-// The gray image whose pixel (y, x) is that of (y - down, x - right), and mirrored then; what comes
-// from beyond an edge is the pixel as far inside of it.
+// Moves the gray images down and to the right, and then mirrors them. A pixel from beyond an edge
+// is the one reflected at that edge.
 Tensor moved(const Tensor& images, int64_t down, int64_t right, bool flip) {
   const Shape& shape = images.shape();
   const int64_t height = shape[2], width = shape[3];
@@ -74,7 +74,7 @@ class ForwardViews : public ::testing::Test {
   std::vector<double> one(const Tensor& images) {
     return doubles(network_.forward(TestViews::kOne, images));
   }
-  // (logits(v) + logits(v mirrored)) / 2, as airbench94's infer_mirror.
+  // (logits(v) + logits(v mirrored)) / 2, like infer_mirror in airbench94.
   std::vector<double> both(int64_t down, int64_t right) {
     std::vector<double> sum = one(moved(images_, down, right, false));
     const std::vector<double> mirrored = one(moved(images_, down, right, true));
@@ -133,7 +133,7 @@ TEST_F(ForwardViews, MeansOfSixteenBitLogitsAreFormedInF32) {
   EXPECT_FALSE(testing::same_bits(got, again)) << "the mean was rounded to 16 bits";
 }
 
-// A linear network, so that the views' order is all that may round.
+// The network is linear, so only the order of the views can cause rounding errors.
 TEST(ForwardViewsOfALinearNetwork, AreThoseOfPyTorch) {
   const testing::GoldenCase golden = testing::golden_case("image_views", "logits");
   Mt19937 rng(1);

@@ -1,4 +1,4 @@
-// Runs whose files hold markup, escape sequences and nonsense, and disks without room.
+// Runs whose files contain markup, escape sequences and nonsense, and full disks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using testing::write_text;
 
 constexpr const char* kEvil = "<script>alert(1)</script>\x1b[31m\"'&\xff";
 
-// A finished run, each of whose texts is evil.
+// A finished run in which every text is malicious.
 ViewedRun evil_run() {
   ViewedRun run{.directory = kEvil, .name = kEvil, .record = made_record(2)};
   RunRecord& record = run.record;
@@ -70,7 +70,7 @@ TEST(HostileRun, ATerminalGetsNoEscape) {
   }
   const TempDir dir;
   fs::create_directories(dir / kEvil);
-  run.record.evaluation.class_names.clear();  // which are safe to print in a file
+  run.record.evaluation.class_names.clear();  // those in files are printable already
   write_text(dir / kEvil / "run.json", to_json(run.record));
   fs::create_directories(dir / "older\x1b[1m");
   write_text(dir / "older\x1b[1m" / "run.json", R"({"schema_version": "\u001b[31m"})");
@@ -78,7 +78,7 @@ TEST(HostileRun, ATerminalGetsNoEscape) {
   EXPECT_THAT(list, AllOf(HasSubstr("cannot be read"), Not(HasSubstr("\x1b"))));
 }
 
-// Says so, and keeps the page that was there.
+// The run must warn about it and keep the previous page.
 TEST(HostileRun, AFullDiskCostsTheReportAlone) {
   const TempDir dir;
   write_text(dir / "run.json", to_json(made_record(1)));

@@ -41,7 +41,7 @@ std::string number(int32_t value) {
   return "J" + u32(static_cast<uint32_t>(value));
 }
 
-// Returns the pickle of a tensor of one axis.
+// Fields of the pickle of a tensor with one axis; pickled() gives its bytes.
 struct PickledVector {
   std::string type = "torch\nFloatStorage";
   std::string key = "0";
@@ -63,7 +63,7 @@ std::string dict_of(const std::string& items) {
 
 class HostileTorchFile : public ::testing::Test {
  protected:
-  // What reading a file with this pickle says. Its storage "0" holds 1 and 2 in f32.
+  // Returns the result of reading a file with this pickle. Storage "0" holds 1 and 2 in f32.
   std::string read(const std::string& pickle, const std::string& storage = kTwo) {
     write_zip(file_, {{"a/data.pkl", bytes(pickle)}, {"a/data/0", bytes(storage)}});
     return read();
@@ -79,7 +79,7 @@ class HostileTorchFile : public ::testing::Test {
   std::string read(const PickledVector& vector) {
     return read(dict_of(text("w") + vector.pickled()));
   }
-  // After its bytes are changed.
+  // Returns the result of reading a golden file after `change` has modified its bytes.
   template <class Change>
   std::string read_changed(Change&& change) {
     std::string content = read_text(testing::golden_folder() / "torch_files/state_dict.pt");
@@ -158,7 +158,7 @@ TEST_F(HostileTorchFile, DeepAndCircularValuesCostNothing) {
               HasSubstr("its 'model' is a dict"));
 }
 
-// The file holds a long key or shape once, and a few bytes ask for each further copy.
+// The file holds a long key or shape once, and a few bytes request each further copy.
 TEST_F(HostileTorchFile, LongKeysAndShapesAreRefusedBeforeTheyAreCopied) {
   EXPECT_THAT(read(PickledVector{.key = std::string(257, '0')}),
               HasSubstr("a storage's key is too long"));
@@ -195,7 +195,7 @@ TEST_F(HostileTorchFile, ManyTensorsOfOneStorageAreRefused) {
   std::string items;
   for (int i = 0; i < 2000; ++i) items += text("w" + std::to_string(i)) + PickledVector{}.pickled();
   const std::string pickle = dict_of(items);
-  EXPECT_EQ(read(pickle), "read");  // small beside their names
+  EXPECT_EQ(read(pickle), "read");  // the tensors are small compared to their names
   std::string long_storage(4'000'000, '\0');
   PickledVector vector{.stored = 1'000'000, .extent = number(1'000'000)};
   items.clear();
@@ -211,7 +211,7 @@ TEST_F(HostileTorchFile, PathsAreNamesAndNothingElse) {
               HasSubstr("a tensor has the name 'w\\x1b[2J'"));
   const std::string pickle = dict_of(text("w") + PickledVector{}.pickled());
   write_zip(file_, {{"../../a/data.pkl", bytes(pickle)}, {"../../a/data/0", bytes(kTwo)}});
-  EXPECT_EQ(read(), "read");  // nothing is unpacked
+  EXPECT_EQ(read(), "read");  // no file is unpacked
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_.path()), {}), 1);
 }
 
@@ -240,7 +240,7 @@ TEST_F(HostileTorchFile, EveryCutIsSeen) {
 
 TEST_F(HostileTorchFile, AChangedByteOfAWeightIsSeen) {
   EXPECT_THAT(read_changed([](std::string& content) {
-                const float value = 2 + 1.F / 64;  // of bn.weight
+                const float value = 2 + 1.F / 64;  // an element of bn.weight
                 const std::string pattern(reinterpret_cast<const char*>(&value), sizeof(value));
                 content.at(content.find(pattern)) ^= 1;
               }),
@@ -261,7 +261,7 @@ TEST_F(HostileTorchFile, DamageNeverCrashes) {
   EXPECT_LT(read_all, 300);
 }
 
-// A member's sizes in the directory, at `offset` of its entry.
+// Sets a member's sizes in the zip directory.
 void set_sizes(std::string& content, uint32_t stored, uint32_t size) {
   const size_t entry = content.find("PK\x01\x02");
   content.replace(entry + 20, 4, u32(stored));

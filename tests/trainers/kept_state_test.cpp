@@ -25,7 +25,7 @@ using testing::TinyRun;
 
 void ignore(const std::string&) {}
 
-// Each rank is the first of a host of its own.
+// Runs newest_kept() with each rank as the first of a separate host. Returns rank 0's result.
 std::optional<SoundCheckpoint> newest_of(const std::vector<fs::path>& folders) {
   std::optional<SoundCheckpoint> found;
   std::mutex mutex;
@@ -56,7 +56,7 @@ TEST(KeptState, OneStateStaysAndNoneAfterTheRunsEnd) {
   EXPECT_FALSE(fs::exists(dir / "kept"));
 }
 
-// The hosts were killed in different steps, one of them while it wrote.
+// The hosts were killed in different steps, and one of them while it was writing.
 TEST(KeptState, TheNewestSoundStateOfAnyHostComesToRank0) {
   const TempDir dir;
   std::vector<fs::path> folders;

@@ -1,4 +1,4 @@
-// The Lookahead of airbench94 in a run's weight updates, over weights and buffers, against PyTorch.
+// Compares airbench94's Lookahead in a run's weight updates with PyTorch, for weights and buffers.
 #include <gtest/gtest.h>
 
 #include "kernels/elementwise/copy.h"
@@ -40,7 +40,7 @@ ResolvedRun run_of(const std::string& epochs) {
   return run;
 }
 
-// A forward pass changes the buffer before the step's gradients are there.
+// A forward pass changes the buffer before the step's gradients are ready.
 void take_step(OneOfEach& model, WeightUpdate& update, const Tensor& grads, int64_t step) {
   const Tensor change = testing::golden_case("lookahead_airbench", "run").tensor("changes");
   for (int64_t i = 0; i < model.mean.numel(); ++i) {
@@ -67,7 +67,7 @@ TEST(LookaheadAirbench, TwelveStepsAndTheEndArePyTorchs) {
   model.expect(golden.tensor("param_at_end"), golden.tensor("buffer_at_end"), 12);
 }
 
-// From a state that was taken two steps after a synchronization.
+// Continues from a state that was saved two steps after a synchronization.
 TEST(LookaheadAirbench, GoesOnFromItsState) {
   const testing::GoldenCase golden = testing::golden_case("lookahead_airbench", "run");
   const ResolvedRun run = run_of("3");

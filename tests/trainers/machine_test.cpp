@@ -106,7 +106,7 @@ TEST(Doctor, ThreadsBeyondAContainersQuotaAreSaid) {
   EXPECT_THAT(page, HasSubstr("16 of 16 usable, but the container's quota is 2.5"));
   EXPECT_THAT(page, HasSubstr("try: --threads 2 on one rank\n"));
   EXPECT_THAT(page, HasSubstr("64.0 GiB, of which the container may take 4.0 GiB\n"));
-  EXPECT_THAT(page, Not(HasSubstr("locked memory")));  // for NCCL between GPUs alone
+  EXPECT_THAT(page, Not(HasSubstr("locked memory")));  // needed only for NCCL between GPUs
 }
 
 TEST(Doctor, ReadsTheLeastLimitOfNestedCgroups) {
@@ -123,7 +123,7 @@ TEST(Doctor, ReadsTheLeastLimitOfNestedCgroups) {
   write("sys/fs/cgroup/job/memory.max", "max\n");
   EXPECT_EQ(read_cgroup(dir.path()).cores, 1.5);
   EXPECT_EQ(read_cgroup(dir.path()).memory, 2000);
-  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "100000\n");  // version 1
+  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "100000\n");  // cgroup version 1
   write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(read_cgroup(dir.path()).cores, 1.0);
@@ -138,10 +138,10 @@ TEST(CudaAuditD1, AGpuBesideABuildOrAProcessWithoutCudaIsSaid) {
   EXPECT_TRUE(has_gpu_traces(dir.path()));
   for (const Kind kind : {Kind::kNotBuilt, Kind::kNoDriver, Kind::kNoDevice}) {
     CudaFacts facts = without_gpu(kind);
-    EXPECT_FALSE(unused_gpu(facts));  // a laptop
+    EXPECT_FALSE(unused_gpu(facts));  // such as a laptop
     facts.has_traces = true;
     EXPECT_TRUE(unused_gpu(facts));
-    facts.mask = "";  // on purpose
+    facts.mask = "";  // CUDA_VISIBLE_DEVICES was emptied on purpose
     EXPECT_FALSE(unused_gpu(facts));
   }
   CudaFacts facts = without_gpu(Kind::kNotBuilt);
@@ -168,7 +168,7 @@ TEST(CudaAuditD6, AnOldCardIsExplained) {
 
 TEST(ShareFindings, NameTheNumberOfRanksThatFits) {
   EXPECT_TRUE(share_findings({.ranks = 8, .used = 8, .visible = 8}, "train_resnet").empty());
-  // Where a launcher shows each rank its own GPU alone.
+  // A launcher may show each rank only its own GPU.
   EXPECT_TRUE(share_findings({.ranks = 8, .used = 8, .visible = 1}, "train_resnet").empty());
   const auto shared = share_findings({.ranks = 4, .used = 2, .visible = 2}, "train_resnet");
   ASSERT_EQ(shared.size(), 1U);

@@ -1,4 +1,4 @@
-// Runs that were never trained, as their files would show them.
+// Records of runs that were never trained, as their files would show them.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace lockstep::testing {
 
 using namespace trainers;  // what these helpers are about
 
-// Figures of a line of metrics.jsonl.
+// The values in a line of metrics.jsonl.
 struct MadeLine {
   int64_t step = 10;
   double loss = 1;
   double acc1 = 50;
-  double exposed_s = 0.001;  // of steps of 10 ms
+  double exposed_s = 0.001;  // steps take 10 ms
   int slowest_rank = 0;
   double skew = 0.01;
   double loader_waited = 0;
@@ -41,7 +41,7 @@ inline std::string train_line(const MadeLine& line) {
                      line.loader_waited);
 }
 
-// A record as it is written at the start of a run of 300 steps.
+// The record that is written at the start of a run of 300 steps.
 inline RunRecord made_record(int ranks) {
   RunRecord record;
   record.argv = {"train_convnet"};
@@ -63,7 +63,7 @@ inline RunRecord made_record(int ranks) {
   return record;
 }
 
-// Seconds of each rank in a step: its own work and exposed communication.
+// Takes each rank's seconds in a step: its own work and exposed communication.
 inline ExchangeSummary made_exchange(const std::vector<std::pair<double, double>>& ranks) {
   ExchangeSummary summary;
   for (const auto& [own, exposed] : ranks) {

@@ -1,4 +1,4 @@
-// --arch, and the options that go with it.
+// Tests --arch and the options that belong to it.
 #include "trainers/model/models.h"
 
 #include <gmock/gmock.h>

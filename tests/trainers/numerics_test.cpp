@@ -1,4 +1,4 @@
-// From finds to reports: over ranks, when, in which words.
+// From findings to reports: how ranks combine them, when they are reported, and in which words.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +26,7 @@ NumericsFind find_at(int64_t step, int64_t event) {
           .images = {17, 203}};
 }
 
-// What three ranks agree on, as rank 2 knows it.
+// The finding on which three ranks agree, as rank 2 knows it.
 std::optional<NumericsFind> agreed(const std::vector<std::optional<NumericsFind>>& finds) {
   std::optional<NumericsFind> result;
   comm::spawn_ranks(3, [&](Communicator& ranks) {

@@ -40,7 +40,7 @@ TEST(OptimizerConfig, DefaultsOfTrainConvnet) {
   EXPECT_EQ(config.schedule.warmup.epochs, 0);
 }
 
-// main.py: SGD, and StepLR(30, 0.1) without warm-up.
+// main.py: SGD, and StepLR(30, 0.1) without warmup.
 TEST(OptimizerConfig, DefaultsOfTrainResnet) {
   const OptimizerConfig config =
       make_optimizer_config(options_of("--dummy", {}, Program::kTrainResnet));
@@ -101,8 +101,8 @@ TEST(OptimizerConfig, ScalesTheLearningRateByTheBatch) {
   EXPECT_EQ(config_of("--lr 0.1").base_lr(208 * 8), 0.1);
 }
 
-// airbench94's 11.5 and 0.0153, whose loss is a sum over the batch: its rate times the batch, its
-// decay over the batch.
+// airbench94 has a rate of 11.5, a decay of 0.0153 and a loss that is a sum over the batch. Its
+// rate is therefore multiplied by the batch, and its decay divided by it.
 TEST(OptimizerConfig, RateAndDecayMayBeFor1024ImagesAndAnyMomentum) {
   const std::string line = "--lr-per-1024 --lr 11.5 --wd 0.0153 --momentum 0.85";
   EXPECT_DOUBLE_EQ(config_of(line).base_lr(1024), 1.5);
@@ -306,7 +306,7 @@ TEST(MakeOptimizer, IsWhatTheFlagsAskFor) {
               ElementsAre("b.slow", "w.slow", "lookahead.counter", "b.ema", "w.ema", "ema.step"));
 }
 
-// What one step at rate 0.5 makes of a weight and a bias of 1 whose gradients are 0.
+// A weight and a bias of 1 after one step with rate 0.5 and gradients of 0.
 std::vector<float> decayed(const std::string& line) {
   std::vector<nn::NamedParameter> parameters;
   for (const Shape& shape : {Shape{1, 1}, Shape{1}}) {

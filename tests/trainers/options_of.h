@@ -1,4 +1,4 @@
-// Reads a command line as a trainer does, with a chosen environment.
+// Parses a command line like a trainer, with a given environment.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ using namespace trainers;  // what these helpers are about
 
 using Variables = std::map<std::string, std::string>;
 
-// `line` is split at blanks.
+// `line` is split at spaces.
 inline Options options_of(const std::string& line,
                           const Variables& variables = {},
                           Program program = Program::kTrainConvnet) {

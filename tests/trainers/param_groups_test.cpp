@@ -1,4 +1,5 @@
-// --param-groups: what it takes, which parameters follow which rule, and ten steps of PyTorch's.
+// --param-groups: its values, which rule applies to which parameter, and ten steps compared with
+// PyTorch.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -101,7 +101,7 @@ TEST(PlanFile, WhatIsNoneIsRefused) {
 TEST(PlanFile, OneThatIsNotThereIsNamed) {
   const TempDir dir;
   EXPECT_THAT(refusal([&] { read_plans(dir / "no.json"); }), HasSubstr("no.json"));
-  EXPECT_THAT(refusal([&] { read_plans(dir.path()); }), HasSubstr("cannot use"));  // a folder
+  EXPECT_THAT(refusal([&] { read_plans(dir.path()); }), HasSubstr("cannot use"));  // it is a folder
   write_text(dir / "plans.json", to_json(two_engines()));
   EXPECT_EQ(read_plans(dir / "plans.json").engines.size(), 2U);
 }

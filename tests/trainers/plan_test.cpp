@@ -1,4 +1,4 @@
-// lockstep plan: what a step on the dry device says of memory, traffic and speed.
+// lockstep plan: what it derives from a step on the dry device about memory, traffic and speed.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -54,8 +54,8 @@ TEST(DryStep, KnowsFrozenFiltersAndLayersWithoutParameters) {
   }
 }
 
-// Images a second of one card in training ResNet-50 with 16-bit convolutions, as others measured
-// them. Sources: NVIDIA DeepLearningExamples (A100: MXNet 2,180, PaddlePaddle 2,711); MLPerf
+// Published speeds of training ResNet-50 on one card with 16-bit convolutions, in images per
+// second. Sources: NVIDIA DeepLearningExamples (A100: MXNet 2,180, PaddlePaddle 2,711); MLPerf
 // Training v4.0 and v3.0 results (A100 3,574, H100 7,162, H200 7,950).
 struct Published {
   const char* card;
@@ -75,8 +75,8 @@ TEST(StepPrediction, PublishedSpeedsLieBetweenPlainAndDeepestFusion) {
   }
 }
 
-// The roofline model of 224x224 in f16: 474, 346 and 295 MB. The tape moves 10 beside the second
-// (tests/nn/traffic_test.cpp).
+// The roofline model for 224x224 images in f16 gives 474, 346 and 295 MB per image. The tape moves
+// 10 MB more than the second figure (tests/nn/traffic_test.cpp).
 TEST(StepPrediction, TrafficIsTheModels) {
   const DryStep step = resnet50(256);
   const auto megabytes = [&](Scheme scheme) {
@@ -122,7 +122,7 @@ TEST(DryStep, CountsWhatTensorsTake) {
   EXPECT_LT(step.memory.made, step.memory.activations * 11 / 10);
   EXPECT_GT(step.memory.placed, step.memory.made);
   EXPECT_LT(step.memory.placed, step.memory.made * 26 / 25);
-  EXPECT_EQ(resnet50(32).memory.placed, step.memory.placed);  // nothing is left behind
+  EXPECT_EQ(resnet50(32).memory.placed, step.memory.placed);  // nothing is left over
 }
 
 TEST(DryStep, TheCopyThatIsSavedHasTheSizeOfASnapshot) {
@@ -173,7 +173,7 @@ TEST(DryStep, LayersShareOutTheLedger) {
     const auto found = std::ranges::find(step.layers, name, &LayerCost::name);
     return found == step.layers.end() ? -1 : found->flops;
   };
-  // The stem's images want no gradient, and neither does anything before them.
+  // Neither the stem's images nor anything before them needs a gradient.
   EXPECT_EQ(flops("conv1"), int64_t{2} * 2 * 2 * 64 * 112 * 112 * 3 * 49);
   constexpr int64_t kElements = int64_t{2} * 256 * 14 * 14;
   EXPECT_EQ(flops("layer3.2.conv2"), 3 * 2 * kElements * 256 * 9);
@@ -255,7 +255,7 @@ TEST(PlanCommand, TakesARecipe) {
   const auto plan = [](const std::vector<std::string>& flags) {
     return plan_training({.training = flags});
   };
-  // 2,048 images of 160 pixels on 8 ranks, by autocast.
+  // 2,048 images of 160 pixels on 8 ranks, with autocast.
   EXPECT_THAT(plan({"--preset", "rsb-a3"}),
               AllOf(HasSubstr("resnet50, 25557032 parameters, 256 images a rank, O1 f16"),
                     HasSubstr("optimizer state (lamb)"),

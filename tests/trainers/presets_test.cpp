@@ -50,7 +50,7 @@ TEST(Presets, OfImagenetAreTheExamples) {
   EXPECT_THAT(refusal("--preset apex-imagenet"), HasSubstr("bad value: --preset apex-imagenet"));
 }
 
-// The rates of three steps of each epoch and the sides of its images, of 1,281,167 images.
+// The rates of three steps of each epoch and the sizes of its images, for 1,281,167 images.
 TEST(Presets, OfFfcvHaveItsRatesAndSides) {
   constexpr std::array kSteps = {0, 100, 311};
   constexpr int64_t kStepsPerEpoch = 1281167 / 4096;

@@ -25,7 +25,8 @@ FileTensors with_prefix(const FileTensors& tensors) {
 
 class Pretrained : public ::testing::Test {
  protected:
-  // What loading `tensors` into another network says, or the classifier that starts fresh.
+  // Loads `tensors` into another network. Returns the error, a note about a classifier that starts
+  // fresh, or "loaded".
   std::string load(const FileTensors& tensors, Classifier classifier = Classifier::kMayStartFresh) {
     try {
       return load_pretrained("w.safetensors", tensors, target_.model, classifier)

@@ -95,7 +95,7 @@ TEST(Progress, LinesUnderALauncherUnlessToldOtherwise) {
   unsetenv("LOCKSTEP_PROGRESS");
 }
 
-// What a console writes to the standard streams.
+// Returns what a console writes to standard output and standard error.
 std::pair<std::string, std::string> written(const Console::Options& options) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();

@@ -1,4 +1,4 @@
-// --preset torchvision-v2, rsb-a2 and rsb-a3: settings, schedules and optimizer.
+// Tests --preset torchvision-v2, rsb-a2 and rsb-a3: settings, schedules and optimizer.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -30,13 +30,13 @@ Tensor rates_of(const std::string& name) {
   return testing::golden_case("recipe_rates", name).tensor("rates");
 }
 
-// A schedule as the flags make it: of ImageNet, or of four epochs of five steps.
+// The schedule that the flags select, for ImageNet or for four epochs of five steps.
 Schedule schedule_of(const Options& options, int64_t steps_per_epoch) {
   const OptimizerConfig config = make_optimizer_config(options);
   return {config.schedule, config.lr, options.number("epochs"), steps_per_epoch};
 }
 
-// torch's and timm's schedulers, whose rates change with the epochs.
+// The rates of torch's and timm's schedulers, which are updated each epoch.
 TEST(RecipePresets, HaveTheRatesOfTheirSchedulers) {
   for (const char* name : {"torchvision-v2", "rsb-a2", "rsb-a3"}) {
     SCOPED_TRACE(name);
@@ -139,7 +139,6 @@ TEST(RecipePresets, OfResnetStrikesBackHaveItsSettings) {
   EXPECT_EQ(a3.photos.train_crop, 160);
 }
 
-// timm's schedulers, updated each step.
 TEST(Lamb, LimitsGradientsUnlessAskedNotTo) {
   const auto limit = [](const char* line) {
     return make_optimizer_config(options_of(line)).clip_grad_norm;
@@ -150,6 +149,7 @@ TEST(Lamb, LimitsGradientsUnlessAskedNotTo) {
   EXPECT_EQ(limit("--opt lamb --clip-grad-norm 2.5"), 2.5);
 }
 
+// The rates of timm's schedulers, which are updated each step.
 TEST(WarmupPrefix, OffLetsTheScheduleBeginWithTheRun) {
   const std::string warmup = "--epochs 4 --lr 0.1 --warmup-epochs 2 --warmup-decay 0.25 ";
   for (const auto& [name, flags] : {std::pair{"cosine", "--lr-scheduler cosine --min-lr 0.01"},

@@ -40,7 +40,7 @@ EvaluationRecord photo_run() {
                {"master-weights", "false"}});
 }
 
-// The flags of photo_run() that a command line has after taking them.
+// The flags that a command line takes over from photo_run().
 std::vector<std::string> taken(const std::string& line,
                                WeightsUse use,
                                Program program = Program::kTrainResnet) {
@@ -204,7 +204,7 @@ TEST(EvaluationRecord, SaysWhatTheRunComputesWith) {
   EXPECT_EQ(half.flags.at("master-weights"), "true");
 }
 
-// The flags of a training whose images grow, and those of BlurPool.
+// The flags of a training with growing images, and those of BlurPool.
 TEST(TakeFlags, OfGrowingImagesAndBlurPool) {
   const EvaluationRecord record = with({{"arch", "resnet50"},
                                         {"blur-pool", "true"},

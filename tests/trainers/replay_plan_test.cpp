@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using testing::TempDir;
 using testing::write_text;
 
-// A run of two ranks in trouble at step 7.
+// A run of two ranks that got into trouble at step 7.
 class ReplayPlanTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -70,7 +70,7 @@ TEST_F(ReplayPlanTest, TakesTheRunsFlagsAndItsCutOfTheBatch) {
                           "--bn-groups=1"));
 }
 
-// What the run timed is not timed again.
+// A replay uses the engines that the run timed and does not time again.
 TEST_F(ReplayPlanTest, GoesByTheEnginesThatTheRunHad) {
   record_.flags.push_back({"autotune", "true", "command line"});
   record_.flags.push_back({"plan-file", "h200.json", "command line"});
@@ -120,7 +120,7 @@ TEST_F(ReplayPlanTest, WantsRanksThatHaveTheRunsBits) {
   };
   EXPECT_TRUE(works(1) && works(2) && works(4));
   EXPECT_FALSE(works(3));
-  record_.ranks.resize(3);  // not among those with equal bits
+  record_.ranks.resize(3);  // not a number of ranks with the same bits
   EXPECT_FALSE(works(1));
   EXPECT_TRUE(works(3));
 }

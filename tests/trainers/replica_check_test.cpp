@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What the check says after `damage` was done to rank 1's network.
+// Returns the result of the check after `damage` has changed rank 1's network.
 template <class Damage>
 std::string found_after(Damage&& damage) {
   std::string found = "nothing";

@@ -80,7 +80,7 @@ TEST_F(ReportError, OneRanksErrorNamesTheRank) {
             "lockstep: error: rank 3 lost a peer\n");
 }
 
-// Rank 1 of two.
+// Rank 1 of two ranks.
 class RankOne : public comm::SingleCommunicator {
  public:
   explicit RankOne(bool peer_ends) : peer_ends_(peer_ends) {}
@@ -149,7 +149,7 @@ TEST(OnAllRanks, AttackA2_ARankThatOpensItsDataSlowlyIsWaitedForAndNamed) {
             "note: rank 1 is still opening the data; the other ranks wait for 600 s at most\n");
 }
 
-// What nlohmann::json's destructor does without memory.
+// nlohmann::json's destructor, which is noexcept, throws like this if memory runs out.
 TEST_F(ReportError, AnErrorWhereNoneMayLeaveEndsTheProcessLikeOthers) {
   const auto destroy = [](const auto& error) noexcept {
     const std::function<void()> body = [&] { throw error; };

@@ -1,4 +1,4 @@
-// The step of a trace that a report shows.
+// Tests which step of a trace a report shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string event(int64_t thread, double begin, double end, const std::string& n
                      name);
 }
 
-// Steps 3 to 5 of two ranks, 10, 12 and 30 ms long; rank 1 begins each a millisecond later.
+// Steps 3 to 5 of two ranks, 10, 12 and 30 ms long. Rank 1 begins each step a millisecond later.
 std::string made_trace() {
   std::string events;
   double begin = 5000;

@@ -32,7 +32,7 @@ class FindResumePoint : public ::testing::Test {
     fs::create_symlink("step0000030.safetensors", run_ / "checkpoints/last.safetensors");
   }
 
-  // The step found, 0 for none, or the error's text.
+  // Returns the step that was found, 0 for none, or the error's text.
   std::string find(const std::string& resume) {
     notes_.clear();
     try {
@@ -111,7 +111,8 @@ TEST_F(FindResumePoint, WhatIsNoneIsRefused) {
 
 constexpr const char* kData = "0123456789abcdef";
 
-// What a command line is told when it resumes the tiny run; "accepted: ..." with what it got.
+// Resumes the tiny run with a command line. Returns the error, or "accepted: ..." and the resulting
+// settings.
 std::string kept(const std::string& line, int64_t ranks = 2, const std::string& data = kData) {
   const Options options = options_of(line);
   try {
@@ -192,7 +193,7 @@ TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   const RunIdentity identity = identity_of(run, options, kData, {});
   EXPECT_EQ(identity.settings.at("lr"), "0.5");
   EXPECT_EQ(identity.environment.at("wire"), "f16");
-  EXPECT_FALSE(identity.environment.contains("plan_choices"));  // nor in files without
+  EXPECT_FALSE(identity.environment.contains("plan_choices"));  // absent, as in older files
   run.plan_choices = "5b7e";
   EXPECT_EQ(identity_of(run, options, kData, {}).environment.at("plan_choices"), "5b7e");
   EXPECT_EQ(identity.seeds.run, 4U);

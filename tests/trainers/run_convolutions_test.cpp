@@ -12,7 +12,7 @@ using kernels::ConvolutionProblem;
 using ::testing::ElementsAre;
 using testing::options_of;
 
-// ConvNet has two convolutions, whose images want no gradient: 5 calls a step.
+// ConvNet has two convolutions. The input images need no gradient, so a step makes 5 calls.
 std::vector<ConvolutionProblem> convolutions(const std::string& flags,
                                              int64_t ranks = 1,
                                              const std::string& arch = "convnet") {
@@ -47,17 +47,17 @@ TEST(RunConvolutions, MicroStepsAndGroupsCutTheBatchFirst) {
   const auto problems = convolutions(
       "--global-batch-size 48 --batches-per-allreduce 2 --bn-groups 2 --shards 4 --val-batch-size "
       "6");
-  EXPECT_THAT(images_of(problems), ElementsAre(6, 6, 6, 6, 6));  // the chunk's are among them
+  EXPECT_THAT(images_of(problems), ElementsAre(6, 6, 6, 6, 6));  // the chunk has the same shapes
 }
 
 TEST(RunConvolutions, AnEvaluationHasTheChunksAlone) {
   const auto problems =
       convolutions("--evaluate --pretrained w.safetensors --val-batch-size 1000 --opt-level O2");
-  EXPECT_THAT(images_of(problems), ElementsAre(90, 90));  // all the images there are
+  EXPECT_THAT(images_of(problems), ElementsAre(90, 90));  // all available images
   EXPECT_EQ(problems[0].dtype, Dtype::kF16);
 }
 
-// resnet18 has 11 shapes: the stem's three channels are of no fused form.
+// resnet18 has 11 shapes. The stem with its three channels has no fused form.
 TEST(RunConvolutions, WithBatchNormsAStepHasFusedForms) {
   const auto forms = [](const std::string& flags) {
     return std::ranges::count_if(
@@ -71,7 +71,7 @@ TEST(RunConvolutions, WithBatchNormsAStepHasFusedForms) {
   EXPECT_EQ(forms("--opt-level O2 --dtype bf16 --bn-groups 2"), 0);
 }
 
-// The stem's calls; an evaluation's images are of 28 pixels.
+// Considers only the stem's forward calls. The evaluation's images have 28 pixels.
 TEST(RunConvolutions, OfImagesThatGrowAreListedForEachSize) {
   RunRequest request = make_run_request(options_of("--device cuda -b 16 --shards 2 --epochs 9"));
   request.photos.train_ramp = {.from = 160, .first = 2, .last = 4};

@@ -151,7 +151,7 @@ TEST(RunDirectory, WhatCannotBeAFolderIsTheEnvironment) {
   EXPECT_TRUE(contains(error_text<EnvironmentError>(dir / "file/run"), "Not a directory"));
 }
 
-// Whether `path` is refused to a user who is not root: root may write anywhere.
+// Whether a user other than root may not use `path`; root may write anywhere.
 bool is_denied(const fs::path& path) noexcept {
   const pid_t child = fork();
   if (child == 0) {
@@ -176,7 +176,7 @@ TEST(RunDirectory, AFolderThatMayNotBeWrittenIsTheEnvironment) {
   }
 }
 
-// Works in a folder of its own, as a user in theirs.
+// Changes to another working directory for the lifetime of the object.
 class WorkingDirectory {
  public:
   explicit WorkingDirectory(const fs::path& path) : old_(fs::current_path()) {
@@ -221,7 +221,7 @@ TEST(RunDirectory, AFolderCalledLatestStays) {
   EXPECT_EQ(std::distance(fs::directory_iterator("runs"), {}), 2);
 }
 
-// A run whose folder somebody else treats as theirs.
+// A run whose folder is removed or replaced while the run uses it.
 class DisturbedRun : public ::testing::Test {
  protected:
   DisturbedRun() {

@@ -40,7 +40,7 @@ TEST(EventFile, ChecksumsAreCrc32c) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283U);
 }
 
-// Bytes that tensorboard 2.21 writes for these events.
+// The expected bytes are those that tensorboard 2.21 writes for these events.
 TEST(EventFile, HoldsTensorBoardsBytes) {
   const TempDir dir;
   EventFile(dir.path(), 0)
@@ -67,7 +67,7 @@ TEST(EventFile, AContinuationDropsLaterSteps) {
   EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{1}));
 }
 
-// A session has not ended where the run goes on.
+// When the run continues, its session has not ended.
 TEST(EventFile, AContinuationDropsTheSessionsEnd) {
   const TempDir dir;
   append_steps(dir.path(), 0, {1, 2});
@@ -130,7 +130,7 @@ TEST(EventFile, AFolderThatCannotBeMadeIsNamed) {
   }
 }
 
-// Tag -> its value, of the last event that has it.
+// The value of each tag in the last event that has it.
 std::map<std::string, float> values_in(const fs::path& folder) {
   std::map<std::string, float> values;
   for (const ReadEvent& event : read_events(folder)) {
@@ -198,7 +198,7 @@ TEST(RunEvents, WhatARunToldAtItsBeginningStandsOnce) {
   EXPECT_EQ(events.back().values.count("_hparams_/session_end_info"), 1U);
 }
 
-// Readers of the scripts' files find no tag that the scripts do not write.
+// Readers of the scripts' files must find only the tags that the scripts write.
 TEST(RunEvents, TutorialsFilesHoldTheirTagsAlone) {
   const TempDir dir;
   const std::vector<float> weights = {1, 2};

@@ -76,7 +76,7 @@ TEST(Schedule, CosineMovesEachStepOrEachEpoch) {
   EXPECT_EQ(each_epoch.lr(7), each_epoch.lr(4));
 }
 
-// 3.12: lr .4, 240 epochs.
+// Item 3.12: lr .4, 240 epochs.
 TEST(Schedule, LinearFallsToZero) {
   const Schedule schedule({.kind = ScheduleKind::kLinear}, 0.4, 240, 7);
   EXPECT_NEAR(schedule.lr(60 * 7), 0.3, kNear);
@@ -85,7 +85,7 @@ TEST(Schedule, LinearFallsToZero) {
   EXPECT_NEAR(each_epoch.lr(61 * 7 - 1), 0.3, kNear);
 }
 
-// PyTorch's PolynomialLR(total_iters=5), printed by it.
+// The rates that PyTorch prints for PolynomialLR(total_iters=5).
 TEST(Schedule, PolyFallsToZeroByAPower) {
   const auto poly = [](double power) {
     return Schedule({.kind = ScheduleKind::kPoly, .power = power}, 0.1, 1, 5);
@@ -105,7 +105,7 @@ TEST(Schedule, PolyBeginsWhereWarmUpEnds) {
   EXPECT_THAT(by_epoch(schedule, 5, 3), rates({.01, .505, 1, .25, 0}));
 }
 
-// PyTorch's OneCycleLR(max_lr=0.1), printed by it.
+// The rates that PyTorch prints for OneCycleLR(max_lr=0.1).
 TEST(Schedule, OneCycleRisesAndFalls) {
   const auto cycle = [](int64_t steps, const OneCycleConfig& config) {
     return by_step(Schedule({.kind = ScheduleKind::kOneCycle, .one_cycle = config}, 0.1, 1, steps),
@@ -128,7 +128,7 @@ TEST(Schedule, OneCycleMovesEachEpochIfAsked) {
   EXPECT_EQ(schedule.lr(7), schedule.lr(4));
 }
 
-// airbench94's: 0.2 + 0.8 s / warm, then 1 - 0.93 (s - warm) / (total - warm).
+// airbench94's schedule: 0.2 + 0.8 s / warm, then 1 - 0.93 (s - warm) / (total - warm).
 TEST(Schedule, TriangularRisesAndFallsAlongLines) {
   const auto triangle = [](int64_t steps, const TriangularConfig& config) {
     return by_step(Schedule({.kind = ScheduleKind::kTriangular, .triangular = config}, 1, 1, steps),
@@ -153,7 +153,7 @@ TEST(Schedule, TriangularRisesAndFallsAlongLines) {
   EXPECT_THAT(by_epoch(each_epoch, 5, 3), rates({.2, .6, 1, .535, .07}));
 }
 
-// Item 0.11: e / W, from 0.
+// Item 0.11: e / W, beginning with 0.
 TEST(Warmup, FromZeroByEpoch) {
   const Schedule schedule({.on_updates = false, .warmup = {.epochs = 10, .decay = 0}}, 0.1, 20, 3);
   EXPECT_THAT(by_epoch(schedule, 13, 3),
@@ -183,7 +183,7 @@ TEST(Warmup, LinearThenCosineIsTorchvisions) {
               rates({.001, .034, .067, .1, .09045085, .06545085, .03454915, .00954915, 0}));
 }
 
-// Item 1.9: the tutorial's adjust_learning_rate, evaluated; its steps count from 1.
+// Item 1.9: the values of the tutorial's adjust_learning_rate, which counts steps from 1.
 TEST(Warmup, ApexOvershootsALittle) {
   constexpr int64_t kSteps = 770;
   const Schedule schedule({.kind = ScheduleKind::kMultiStep,
@@ -212,7 +212,7 @@ TEST(Warmup, OfAllEpochsLeavesNothingToDecay) {
   EXPECT_THAT(by_step(schedule, 4), rates({0, 1. / 3, 2. / 3, 1}));
 }
 
-// The rate of each epoch when these figures follow it.
+// The rate of each epoch if these metrics follow it.
 std::vector<double> fed(Schedule& schedule, std::initializer_list<double> metrics) {
   std::vector<double> rates;
   int64_t epoch = 0;
@@ -231,7 +231,7 @@ Schedule plateau(const PlateauConfig& config, double base_lr, const WarmupConfig
       1);
 }
 
-// Printed by PyTorch: .9999 is no improvement on 1, .99985 is.
+// As printed by PyTorch: .9999 is no improvement over 1, but .99985 is.
 TEST(PlateauSchedule, CutsWhenMoreThanPatienceEpochsAreNoBetter) {
   Schedule schedule = plateau({.patience = 2}, 1);
   EXPECT_THAT(fed(schedule, {1, .9999, .99985, 1, 1, 1, 1, 1, .5, .5, .5, .5, .5}),
@@ -244,7 +244,7 @@ TEST(PlateauSchedule, AccuracyMustGrow) {
               rates({.1, .1, .1, .1, .1, .1, .01, .01, .01, .01}));
 }
 
-// Item 0.14: tutorial 000's text gives the accuracy to a scheduler of mode "min".
+// Item 0.14: the text of tutorial 000 passes the accuracy to a scheduler of mode "min".
 TEST(PlateauSchedule, InModeMinAGrowingAccuracyCuts) {
   Schedule schedule = plateau({.patience = 2, .on_accuracy = true}, .1);
   EXPECT_THAT(fed(schedule, {50, 60, 70, 80, 90, 40, 40}), rates({.1, .1, .1, .1, .01, .01, .01}));
@@ -282,7 +282,7 @@ TEST(Warmup, FrozenCosineStaysAtTheSecondValue) {
   EXPECT_THAT(fed(cut, {1, 1, 1, 1}), rates({0, 1, .05, .005}));
 }
 
-// Printed by PyTorch: LambdaLR(e / 4), stepped after epochs 0 to 4, then ReduceLROnPlateau.
+// As printed by PyTorch: LambdaLR(e / 4), updated after epochs 0 to 4, then ReduceLROnPlateau.
 TEST(PlateauSchedule, WarmupUndoesItsCuts) {
   Schedule schedule = plateau({.patience = 1}, .1, {.epochs = 4, .decay = 0});
   EXPECT_THAT(fed(schedule, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}),

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using testing::TempDir;
 using testing::write_text;
 
-constexpr int64_t kUnfused = 64;  // channels of a form that does not pay
+constexpr int64_t kUnfused = 64;  // channels whose fused form is not faster
 const PlanOrigin kHere{.cudnn = "9.19.0", .card = "NVIDIA H200 (sm_90)"};
 
 std::vector<ConvolutionProblem> problems_of(std::initializer_list<int64_t> channels) {
@@ -38,7 +38,7 @@ std::vector<std::string> engines_of(const PlannedEngines& engines) {
 
 class SettleEngines : public ::testing::Test {
  protected:
-  // What rank 0 knows at the end; the other ranks must have the same engines.
+  // Returns rank 0's result. The other ranks must have the same engines.
   SettledEngines settle(int ranks, const std::vector<ConvolutionProblem>& problems, bool tunes) {
     std::mutex mutex;
     std::vector<SettledEngines> settled(static_cast<size_t>(ranks));
@@ -65,19 +65,19 @@ class SettleEngines : public ::testing::Test {
 
   const TempDir dir_;
   int tuned_ = 0;
-  std::vector<size_t> known_;  // at each call
+  std::vector<size_t> known_;  // number of known engines at each call
 };
 
 TEST_F(SettleEngines, WhatTheFileLacksIsTimedOnceOnRankZero) {
   const SettledEngines first = settle(3, problems_of({4, 8}), true);
   EXPECT_THAT(engines_of(first.engines), ElementsAre("engine 4 try 1", "engine 8 try 2"));
   EXPECT_EQ(first.timed, 2);
-  EXPECT_FALSE(std::filesystem::exists(file()));  // the caller's to write
+  EXPECT_FALSE(std::filesystem::exists(file()));  // the caller writes it
   keep(first.plans);
   const SettledEngines second = settle(2, problems_of({8, 16}), true);
   EXPECT_THAT(engines_of(second.engines), ElementsAre("engine 16 try 3", "engine 8 try 2"));
   EXPECT_EQ(second.timed, 1);
-  EXPECT_EQ(second.plans.engines.size(), 3U);  // another run's stay in the file
+  EXPECT_EQ(second.plans.engines.size(), 3U);  // engines of other runs stay in the file
   EXPECT_EQ(second.line("p"), "cuDNN's engines: 2 of 2 convolutions by p, 1 of them timed now");
   keep(second.plans);
   EXPECT_EQ(digest_of(settle(1, problems_of({8, 16}), true).engines), digest_of(second.engines));
@@ -102,14 +102,14 @@ TEST_F(SettleEngines, FusedFormsAreTimedBehindWhatTheyReplace) {
             "norms");
   keep(settled.plans);
   const SettledEngines again = settle(1, problems, true);
-  EXPECT_EQ(again.timed, 0);  // nor what does not pay
+  EXPECT_EQ(again.timed, 0);  // not even the form that is not faster
   EXPECT_EQ(again.fused, 2);
 }
 
 TEST_F(SettleEngines, AFormThatDoesNotPayAtEachSizeIsNotTaken) {
   std::vector<ConvolutionProblem> forms = problems_of({8, 8, 16, 8});
   for (size_t i = 0; i < 3; ++i) forms[i].gives_sums = true;
-  forms[1].in = {3, 8, 8, 8};  // the first one's layer, images of another shard
+  forms[1].in = {3, 8, 8, 8};  // the same layer as the first, with another shard's images
   const PlannedEngine one{.engine = "engine 1"}, none{.engine = PlannedEngine::kNone};
   PlannedEngines engines;
   for (const ConvolutionProblem& form : forms) engines[form.text()] = one;
@@ -158,7 +158,7 @@ TEST_F(SettleEngines, WithoutTimingAFileOfNoUseEndsTheRun) {
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(5), "plans.json is stale\n  why: .*\n  try: ");
 }
 
-// Nobody's file is written over for want of being a plan file.
+// A file that is no plan file must not be overwritten.
 TEST_F(SettleEngines, AForeignFileIsRefusedWithTimingToo) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   write_text(file(), "dear diary");

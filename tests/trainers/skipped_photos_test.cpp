@@ -40,7 +40,7 @@ TEST(SkippedPhotos, AreNamedOnceOverAllRanks) {
   }
 }
 
-// However long: names of photos are in it.
+// The reason contains photo names, so it can be long.
 TEST(SkippedPhotos, KeepAllOfTheReason) {
   const std::string why = std::string(2000, 'a') + ".jpg: two\nlines";
   std::vector<std::string> said;
@@ -61,7 +61,7 @@ TEST(SkippedPhotos, AreTooManyOnAllRanksAtOnce) {
     photos.note(images({first, first + 1, first + 2}));
     photos.agree(ranks);
     if (ranks.rank() == 1) photos.note(images({20}));
-    photos.agree(ranks);  // ten
+    photos.agree(ranks);  // ten so far
     if (ranks.rank() == 2) photos.note(images({19}));
     try {
       photos.agree(ranks);

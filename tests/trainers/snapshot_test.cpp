@@ -14,7 +14,8 @@ using testing::tiny_identity;
 using testing::tiny_position;
 using testing::TinyRun;
 
-// Three threads copy tensors of many sizes, one of them of 16 MiB, whose order in files is another.
+// Three threads copy tensors of many sizes, one of them of 16 MiB with another element order in
+// files.
 TEST(Snapshots, AnyNumberOfThreadsCopyTheStateAsItIs) {
   const TinyRun run(1);
   Mt19937 rng(2);

@@ -16,14 +16,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Milliseconds of a rank's step.
+// The milliseconds of a rank's step by type of work.
 struct Work {
   double compute = 10;
   double loader = 0;
-  double exchange = 0.5;  // the transfer alone
+  double exchange = 0.5;  // only the transfer
 };
 
-// Ranks that do this and wait for the last of them, with an update of 1 ms at the end.
+// Traces of ranks that do this work and wait for the slowest rank; an update of 1 ms ends each
+// step.
 class TracedRanks {
  public:
   void step(const std::vector<Work>& work) {
@@ -93,14 +94,14 @@ TEST(StepBounds, AbstainsWhereTheEvidenceIsThin) {
   even.steps(10, {{}, {.compute = 10.5}});
   EXPECT_EQ(even.verdict().bound, StepBound::kCompute);
 
-  TracedRanks in_turns;  // slow steps, but of no one rank
+  TracedRanks in_turns;  // no single rank is the slow one
   for (int i = 0; i < 10; ++i) {
     in_turns.step({{.compute = i % 2 == 0 ? 20.0 : 10.0}, {.compute = i % 2 == 0 ? 10.0 : 20.0}});
   }
   EXPECT_EQ(in_turns.verdict().bound, StepBound::kCompute);
 
   std::mt19937 random(7);
-  TracedRanks bursts;  // another program takes the processor now and then
+  TracedRanks bursts;  // another program sometimes uses the processor
   for (int i = 0; i < 40; ++i) {
     const double burst = random() % 3 == 0 ? 30 : 0;
     bursts.step({{.exchange = 0.5 + burst}, {.exchange = 0.5 + burst}});
@@ -129,7 +130,7 @@ TEST(DescribeTrace, TakesTenLinesAndNoVerdictOnADevice) {
   EXPECT_THAT(describe_trace({}), HasSubstr("verdict none: "));
 }
 
-// Time and memory grow with the steps, not with their square.
+// Time and memory must grow linearly with the number of steps.
 TEST(ReadTrace, OfAHundredThousandSteps) {
   constexpr int kSteps = 100'000;
   const testing::TempDir dir;
@@ -152,7 +153,7 @@ TEST(ReadTrace, OfAHundredThousandSteps) {
   EXPECT_THAT(said, HasSubstr("steps 1 to 100000 on 1 ranks"));
 }
 
-// Neither has a span of sums, and the second one ends before it begins.
+// Neither step has a span of sums, and the second one ends before it begins.
 TEST(ReadTrace, OfStepsThatWaitForNoSums) {
   const testing::TempDir dir;
   testing::write_text(dir / "trace.json",

@@ -12,10 +12,10 @@
 namespace lockstep::trainers::step_window_test {
 namespace {
 
-// Sums of these depend on their order.
+// The sum of these losses depends on the order.
 constexpr float kLosses[] = {1e8F, 1.25F, -1e8F, 3.5F, 0.1F, 7e7F, -7e7F, 0.3F};
 
-// A micro-step with these losses of shards.
+// A micro-step whose shards have these losses.
 nn::CrossEntropy micro_step(std::span<const float> shards, int32_t target_rank = 0) {
   Tensor leaves = Tensor::empty({std::ssize(shards)}, Dtype::kF32);
   std::ranges::copy(shards, leaves.data<float>());
@@ -24,7 +24,7 @@ nn::CrossEntropy micro_step(std::span<const float> shards, int32_t target_rank =
   return {.loss = Var(leaves), .losses = {}, .target_rank = target};
 }
 
-// By hand: left subtrees hold the largest power of two.
+// The tree sum, computed by hand: the left subtree holds the largest power of two below the length.
 float tree_of(std::span<const float> v) {
   if (v.size() == 1) return v[0];
   size_t left = 1;
@@ -32,8 +32,8 @@ float tree_of(std::span<const float> v) {
   return tree_of(v.first(left)) + tree_of(v.subspan(left));
 }
 
-// The loss of one step over `ranks` ranks, each with its share of shards and all micro-steps;
-// losses[micro * shards + shard].
+// The loss of one step over `ranks` ranks. Each rank has its part of the shards in all micro-steps;
+// the loss of a leaf is losses[micro * shards + shard].
 float loss_of(int ranks, int64_t shards, int64_t micro_steps, std::span<const float> losses) {
   float loss = NAN;
   std::mutex mutex;

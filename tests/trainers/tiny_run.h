@@ -1,4 +1,4 @@
-// A network and an optimizer of a few hundred bytes, and what a checkpoint says of their run.
+// A network and an optimizer of a few hundred bytes, and the contents of their run's checkpoint.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class TinyNet : public nn::Module {
   nn::Linear fc_;
 };
 
-// Every tensor of every seed differs from that of another.
+// Different seeds give different values in every tensor.
 struct TinyRun {
   explicit TinyRun(uint64_t seed, int64_t classes = 3, float momentum = 0.9F)
       : rng(seed),
@@ -99,7 +99,7 @@ inline TrainingPosition tiny_position(int64_t steps) {
           .early_stopping = R"({"worse_epochs":1})"};
 }
 
-// Both files of a checkpoint.
+// Writes both files of a checkpoint.
 inline std::filesystem::path write_tiny(const std::filesystem::path& folder,
                                         const TinyRun& run,
                                         int64_t steps) {

@@ -20,7 +20,7 @@ using testing::TempDir;
 using testing::TinyRun;
 using testing::write_text;
 
-// As PyTorch wrote it.
+// A file that PyTorch wrote.
 fs::path golden(const std::string& name) {
   return testing::golden_folder() / "torch_files" / name;
 }
@@ -41,7 +41,7 @@ std::vector<float> floats(const Tensor& tensor) {
   return values;
 }
 
-// tools/golden/torch_files.py: tensor k of the network's state holds k + i/64.
+// As in tools/golden/torch_files.py, tensor k of the network's state holds k + i/64.
 void expect_tiny_net(FileTensors tensors) {
   TinyRun run{1};
   EXPECT_EQ(load_pretrained("file", std::move(tensors), run.model, Classifier::kMustFit),
@@ -120,7 +120,8 @@ TEST(TorchFile, TarArchivesAndBarePicklesAreNamed) {
   EXPECT_FALSE(is_torch_file(dir / "absent"));
 }
 
-// The fifth tutorial's saved_model.ckpt would run its class's code; --resume wants a run's state.
+// The fifth tutorial's saved_model.ckpt would execute code of its class, and --resume needs the
+// state of a run.
 TEST(TorchFile, NoRunIsResumedFromOne) {
   std::vector<std::string> notes;
   const std::string file = golden("checkpoint.pth.tar").string();

@@ -44,7 +44,7 @@ TEST(TrainingData, SyntheticImagesFitTheNetwork) {
   EXPECT_EQ(open_training_data(seven).train->classes(), 7);
 }
 
-// Stands for the files.
+// Stands in for CIFAR-10's files.
 class Cifar10Like : public data::Synthetic {
  public:
   Cifar10Like() : Synthetic({.images = 1, .shape = {3, 32, 32}}) {}
@@ -75,7 +75,7 @@ TEST(TrainingData, GivenConstantsAreForEveryChannel) {
   EXPECT_THROW(normalization(three.normalize, gray), UsageError);
 }
 
-// Otherwise the constants are not those of the images.
+// Checks that the normalization constants are those of the images.
 TEST(TrainingData, NormalizedShapesHaveMean0AndDeviation1) {
   const RunRequest request = resnet("");
   const data::DatasetPair pair = open_training_data(request);

@@ -1,4 +1,4 @@
-// Item 0.19: what the script of tutorial 000 prints.
+// Item 0.19: the lines that tutorial 000's script prints.
 #include "trainers/report/tricks_lines.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Items of tutorial 001 (Apex): the number in a test's name is the item's.
+// Items of tutorial 001 (Apex). The number in a test's name is the number of the item.
 #include <cmath>
 #include <vector>
 
@@ -39,7 +39,7 @@ TEST(Tutorial, Item1_3StringsAndValuesAreTheSameAndAllButOneCombinationIsTaken) 
   EXPECT_THAT(error->why(), HasSubstr("16-bit copies that Apex makes of them would only lose"));
 }
 
-// An f16 accumulator stops at 0.25, where a term is less than half a step.
+// An f16 accumulator would stop at 0.25, where a term is less than half an ulp.
 TEST(Tutorial, Item1_4A16BitSumOf4096TermsIsMadeInF32) {
   constexpr int64_t kTerms = 4096;
   Stream stream;
@@ -50,7 +50,7 @@ TEST(Tutorial, Item1_4A16BitSumOf4096TermsIsMadeInF32) {
     testing::set(terms, i, 1e-4);
     testing::set(ones, i, 1);
   }
-  const double exact = kTerms * testing::get(terms, 0);  // of 1e-4 as f16 has it
+  const double exact = kTerms * testing::get(terms, 0);  // the exact sum, given 1e-4 rounded to f16
   EXPECT_NEAR(exact, 0.4096, 1e-4);
   Tensor sum = Tensor::empty({1, 1}, Dtype::kF16);
   kernels::linear_forward(stream, one, terms, ones, {}, sum);
@@ -128,7 +128,7 @@ TEST(Tutorial, Item1_12StartAndEndLinesAreTheScripts) {
             "### Training Time: 2.00 hrs 3.00 mins 4.50 secs | 7384.50 secs");
 }
 
-// Passes calls on and counts the all-reduces of losses and the gatherings of times.
+// Forwards all calls, and counts the all-reduces of losses and the gatherings of times.
 class CountingPeers final : public Communicator {
  public:
   explicit CountingPeers(Communicator& peers) : peers_(peers) {}
@@ -155,7 +155,7 @@ class CountingPeers final : public Communicator {
   Communicator& peers_;
 };
 
-// Losses of 40 steps on two ranks: how often they are summed over ranks.
+// Returns how often the losses of 40 steps on two ranks are summed over the ranks.
 int metric_sums(int64_t print_freq) {
   ResolvedRun run{.batch = {.ranks = 2, .images = 8, .shards = 2, .bn_groups = 2}};
   RunRequest& request = run.request;

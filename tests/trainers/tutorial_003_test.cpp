@@ -1,4 +1,4 @@
-// Items of tutorials 003 (main.py) and 004: the number in a test's name is the item's.
+// Items of tutorials 003 (main.py) and 004. The number in a test's name is the number of the item.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

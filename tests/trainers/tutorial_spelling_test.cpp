@@ -1,4 +1,4 @@
-// Items 0.18 and 2.1: the flags of the tutorials' scripts.
+// Items 0.18 and 2.1: the flags of the tutorials' scripts, in the scripts' spelling.
 #include "trainers/options/tutorial_spelling.h"
 
 #include <gmock/gmock.h>

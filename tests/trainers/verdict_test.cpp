@@ -1,4 +1,4 @@
-// What a report says bound a run's speed, and where it says nothing.
+// Tests which cause a report names for a run's speed, and when it names none.
 #include "trainers/runs/verdict.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ using testing::made_record;
 using testing::MadeLine;
 using testing::train_line;
 
-// A run of 300 steps whose lines are all like this one, and whose ranks spent their steps so.
+// A run of 300 steps in which all lines are like this one and the ranks spent their steps as given.
 ViewedRun run_like(const MadeLine& line, const std::vector<std::pair<double, double>>& ranks) {
   ViewedRun run{.record = made_record(static_cast<int>(ranks.size()))};
   run.record.communication = made_exchange(ranks);
@@ -78,7 +78,7 @@ TEST(Verdict, AbstainsWhereLittleIsKnown) {
 }
 
 TEST(Verdict, AbstainsWhereNoCauseStandsOut) {
-  // A fifth slower on the whole, but not in most lines: of no one rank.
+  // One rank is a fifth slower overall, but not in most lines, so no rank is named.
   EXPECT_EQ(speed_verdict(run_like({.skew = 0.02}, {{0.01, 0.003}, {0.012, 0.001}})).bound,
             RunBound::kUnknown);
   EXPECT_EQ(speed_verdict(run_like({.skew = 0.02}, {{0.01, 0.006}, {0.015, 0.001}})).bound,

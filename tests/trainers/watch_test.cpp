@@ -1,4 +1,4 @@
-// The frames of lockstep watch, and how it follows files that grow.
+// Tests the frames of lockstep watch, and how it follows growing files.
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -36,7 +36,7 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-// Any braille character but the empty one.
+// Whether the text has any braille character except the empty one.
 bool has_dots(const std::string& text) {
   return std::ranges::any_of(std::array{"\xe2\xa0", "\xe2\xa1", "\xe2\xa2", "\xe2\xa3"},
                              [&](const char* begin) { return text.find(begin) != text.npos; });
@@ -83,7 +83,7 @@ TEST(FrameText, CutsAndFlowsByCharacters) {
   EXPECT_EQ(FrameLine(5, true).add("abc", 31).add("def").padded(), "\x1b[31mabc\x1b[0mde");
 }
 
-// A run of two ranks that is going on: this process holds its directory.
+// A running job of two ranks: this process locks its directory.
 class WatchedFiles : public ::testing::Test {
  protected:
   WatchedFiles() {
@@ -166,7 +166,7 @@ TEST_F(WatchedFiles, ReadsEachLineOnceAndNoHalfLine) {
   EXPECT_EQ(follower_.update().curves.last_step(), 60);
   EXPECT_EQ(follower_.update().curves.train_lines(), 6);
   EXPECT_EQ(follower_.update().curves.broken_lines(), 0);
-  fs::remove(run_ / "metrics.jsonl");  // as a run that goes on from step 20 does
+  fs::remove(run_ / "metrics.jsonl");  // like a run that continues from step 20
   write_text(run_ / "new", train_line({.step = 10}) + "\n" + train_line({.step = 20}) + "\n");
   fs::rename(run_ / "new", run_ / "metrics.jsonl");
   EXPECT_EQ(follower_.update().curves.last_step(), 20);

@@ -1,9 +1,10 @@
-// cuBLASLt's functions as Lockstep calls them. The machine has them where
-// LOCKSTEP_EMULATION_CUBLASLT is set: to "on", or to a fault:
-//   old-version, newer-version, lacks-a-function    the library
-//   no-algorithm, no-algorithm:f16   the heuristic: for any type, for f16
-// They promise no more than cuBLASLt: without a limit on workspace, on reductions or on alignment
-// the heuristic prefers what comes with too much of it; workspaces are written over.
+// The cuBLASLt functions that Lockstep calls. They exist on the emulated machine if
+// LOCKSTEP_EMULATION_CUBLASLT is set to "on" or to a fault:
+//   old-version, newer-version, lacks-a-function   faults of the library
+//   no-algorithm, no-algorithm:f16   the heuristic finds none, for any type or for f16
+// They guarantee no more than cuBLASLt does. Unless the preference limits workspace, reductions and
+// alignment, the heuristic prefers algorithms that Lockstep must not use. Workspaces are
+// overwritten.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -34,7 +35,7 @@ struct Layout : cublasLtMatrixLayoutOpaque_t {
   Matrix matrix;
 };
 struct Preference : cublasLtMatmulPreferenceOpaque_t {
-  uint64_t most_workspace = 0;
+  uint64_t max_workspace = 0;
   uint32_t reductions = 7;
   uint32_t alignment_a = 256, alignment_b = 256, alignment_c = 256, alignment_d = 256;
 };
@@ -42,7 +43,7 @@ struct Preference : cublasLtMatmulPreferenceOpaque_t {
 constexpr size_t kWorkspaceAlignment = 256;
 constexpr size_t kBiasReads = 16;
 
-// What cublasLtMatmulAlgo_t::data holds.
+// The content of cublasLtMatmulAlgo_t::data.
 struct Choice {
   uint64_t reduction, workspace_bytes, alignment;
 };
@@ -79,7 +80,7 @@ bool is_device(const void* at, size_t bytes, size_t alignment) {
          reinterpret_cast<uintptr_t>(at) % alignment == 0;
 }
 
-// The order of the parts of such a sum is another each time.
+// Changes the result a little on each call, like a reduction whose order varies.
 void disturb(const Product& product) {
   static int times = 0;
   const float last = product.d.at(product.values_d, 0, 0);
@@ -167,7 +168,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
   auto& preference = static_cast<Preference&>(*of);
   switch (attribute) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-      return take(preference.most_workspace, value, bytes);
+      return take(preference.max_workspace, value, bytes);
     case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
       return take(preference.reductions, value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
@@ -208,7 +209,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
                             {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 4096, aligned}};
   for (const Choice& choice : choices) {
     const bool is_allowed = (wanted.reductions & choice.reduction) != 0 &&
-                            choice.workspace_bytes <= wanted.most_workspace;
+                            choice.workspace_bytes <= wanted.max_workspace;
     if (!is_allowed || *found == capacity) continue;
     cublasLtMatmulHeuristicResult_t& result = results[(*found)++];
     result = {};
@@ -264,8 +265,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
     if (choice.reduction != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) disturb(product);
     note_written(d, product.d.bytes());
   };
-  return give(*stream, work) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
-                                            : CUBLAS_STATUS_EXECUTION_FAILED;
+  return submit(*stream, work) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+                                              : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// A matrix product of the emulated machine's cuBLASLt: its matrices, and its sums.
+// A matrix product of the emulated cuBLASLt: its matrices and its sums.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ struct Product {
 
   uint64_t depth() const { return transposes_a ? a.rows : a.columns; }
   bool fits_together() const;
-  // Sums in f32 over blocks of the depth, whose length depends on the shape of d: as with the real
-  // one, a column has other bits in another matrix.
+  // Sums in f32 over blocks of the depth. The block length depends on the shape of d, so, as with
+  // the real library, the same column can have other bits as part of another matrix.
   void compute() const;
 };
 

@@ -71,7 +71,7 @@ std::vector<double> values_of(const CudnnTensor& tensor, const CudnnPlaces& plac
   return values;
 }
 
-// Rows of channels, N, H and W ahead of them.
+// The channel vectors of all pixels, contiguous, in the order N, H, W.
 struct Rows {
   explicit Rows(const CudnnTensor& tensor, std::vector<double> its_values)
       : extents(tensor.extents), values(std::move(its_values)) {}
@@ -84,7 +84,8 @@ struct Rows {
   std::vector<double> values;
 };
 
-// Calls visit(n, oy, ox, y, x, r, s) for each product of rows whose input is not padding.
+// Calls visit(n, oy, ox, y, x, r, s) for each combination of output pixel and filter tap whose
+// input is not padding.
 template <class Visit>
 void for_each_window(const Convolution& work, Visit&& visit) {
   for (int64_t n = 0; n < work.out.extents[0]; ++n)
@@ -99,11 +100,12 @@ void for_each_window(const Convolution& work, Visit&& visit) {
           }
 }
 
-// The operands of one execution, read, and where its sums go.
+// The operands of one execution as doubles, and the destination of its sums.
 struct Operands {
   Rows in, weight, out;
 
-  // Adds the products of that part: of input channels, output channels, or lines of pixels.
+  // Adds the products of one part. Parts divide the input channels (forward), the output channels
+  // (backward data) or the output lines (backward weight).
   void add_part(const Convolution& work, int64_t part, int64_t parts);
 };
 
@@ -135,7 +137,7 @@ void Operands::add_part(const Convolution& work, int64_t part, int64_t parts) {
       });
 }
 
-// max(0, in * scale + shift); NaN stays.
+// max(0, in * scale + shift). A NaN remains NaN.
 void norm(std::vector<double>& in,
           const std::vector<double>& scales,
           const std::vector<double>& shifts) {
@@ -202,7 +204,7 @@ void Convolution::sum_parts(const CudnnPlaces& places,
                                       : pass == CudnnPass::kBackwardData ? operands.in.values
                                                                          : operands.weight.values;
   for (Rows* const rows : {&operands.in, &operands.weight, &operands.out}) {
-    if (scale && rows == &operands.in) {  // what a norm gives is rounded to the type of `in`
+    if (scale && rows == &operands.in) {  // the normalized values are rounded to the type of `in`
       std::byte memory[4];
       for (double& value : rows->values) {
         write(memory, in.type, static_cast<float>(value));

@@ -14,7 +14,7 @@ struct Known {
   cudnnBackendDescriptorType_t descriptor;
   cudnnBackendAttributeName_t name;
   cudnnBackendAttributeType_t type;
-  int64_t most = 1;  // values; where it is 1, there is just one
+  int64_t max_count = 1;  // number of values; 1: exactly one
 };
 
 constexpr auto kDescriptor = CUDNN_TYPE_BACKEND_DESCRIPTOR;
@@ -165,7 +165,8 @@ constexpr Known kKnown[] = {
      kAny},
 };
 
-// Errors: CudnnRefusal for an attribute that such a descriptor has not, or that is of another type.
+// Errors: CudnnRefusal if this type of descriptor lacks the attribute, or the attribute has another
+// type.
 const Known& known(cudnnBackendDescriptorType_t descriptor,
                    cudnnBackendAttributeName_t name,
                    cudnnBackendAttributeType_t type) {
@@ -189,7 +190,7 @@ size_t bytes_of(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_BACKEND_DESCRIPTOR:
       return 8;
     default:
-      return 4;  // float, and the enumerations
+      return 4;  // float and the enumerations
   }
 }
 
@@ -206,7 +207,7 @@ void BackendDescriptor::set(cudnnBackendAttributeName_t name,
                             const void* values) {
   require(!is_finalized, CUDNN_STATUS_BAD_PARAM, "set: the descriptor is finalized");
   const Known& attribute = known(type, name, attribute_type);
-  require(attribute.most > 1 || count == 1, CUDNN_STATUS_BAD_PARAM, "1 != elemCount");
+  require(attribute.max_count > 1 || count == 1, CUDNN_STATUS_BAD_PARAM, "1 != elemCount");
   require(count >= 0 && values != nullptr, CUDNN_STATUS_BAD_PARAM, "arrayOfElements");
   BackendAttribute to{.type = attribute_type, .count = count};
   if (attribute_type == kDescriptor) {

@@ -1,5 +1,5 @@
-// Descriptors of the emulated machine's cuDNN: attributes that are set before a descriptor is
-// finalized and read afterward.
+// Descriptors of the emulated cuDNN: attributes that are set before a descriptor is finalized and
+// read afterward.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace lockstep::emulation {
 
-// Why a call is refused: the status that it returns, and what cudnnGetLastErrorString() says then.
+// Why a call is refused: the status that it returns and the text that cudnnGetLastErrorString()
+// then gives.
 struct CudnnRefusal {
   cudnnStatus_t status;
   std::string text;
@@ -31,13 +32,13 @@ struct BackendAttribute {
   cudnnBackendAttributeType_t type = CUDNN_TYPE_INT64;
   int64_t count = 0;
   std::vector<std::byte> bytes = {};
-  std::vector<DescriptorPtr> descriptors = {};  // of CUDNN_TYPE_BACKEND_DESCRIPTOR
+  std::vector<DescriptorPtr> descriptors = {};  // for CUDNN_TYPE_BACKEND_DESCRIPTOR
 };
 
 struct BackendDescriptor {
   explicit BackendDescriptor(cudnnBackendDescriptorType_t its_type) : type(its_type) {}
 
-  // The calls of the same names. Errors: CudnnRefusal.
+  // cudnnBackendSetAttribute and cudnnBackendGetAttribute. Errors: CudnnRefusal.
   void set(cudnnBackendAttributeName_t name,
            cudnnBackendAttributeType_t attribute_type,
            int64_t count,
@@ -47,7 +48,7 @@ struct BackendDescriptor {
               int64_t capacity,
               void* values) const;
 
-  // The library's own way to them.
+  // The emulation's own access to the attributes, without the checks.
   bool has(cudnnBackendAttributeName_t name) const { return attributes.contains(name); }
   template <class T>
   void put(cudnnBackendAttributeName_t name,
@@ -59,7 +60,7 @@ struct BackendDescriptor {
     std::memcpy(to.bytes.data(), values.data(), to.bytes.size());
   }
   void put(cudnnBackendAttributeName_t name, std::vector<DescriptorPtr> values);
-  // Errors: CudnnRefusal where it was not set.
+  // Errors: CudnnRefusal if the attribute was not set.
   template <class T>
   std::vector<T> values(cudnnBackendAttributeName_t name) const {
     const BackendAttribute& from = attribute(name);
@@ -78,21 +79,21 @@ struct BackendDescriptor {
   const std::vector<DescriptorPtr>& descriptors(cudnnBackendAttributeName_t name) const {
     return attribute(name).descriptors;
   }
-  // One that is finalized and of that type. Errors: CudnnRefusal.
+  // The attribute's descriptor. Errors: CudnnRefusal unless it is finalized and of type `wanted`.
   const BackendDescriptor& finalized(cudnnBackendAttributeName_t name,
                                      cudnnBackendDescriptorType_t wanted) const;
 
   cudnnBackendDescriptorType_t type;
   bool is_finalized = false;
   std::map<int, BackendAttribute> attributes = {};
-  std::shared_ptr<const Convolution> work = {};  // of a graph, and of what is made from it
-  CudnnEngine engine = {};                       // of a configuration and its plan
+  std::shared_ptr<const Convolution> work = {};  // for a graph and what is made from it
+  CudnnEngine engine = {};                       // for a configuration and its plan
 
  private:
   const BackendAttribute& attribute(cudnnBackendAttributeName_t name) const;
 };
 
-// Descriptors that the program holds. Errors: CudnnRefusal for a handle that is none.
+// The descriptors that the program owns. Errors: CudnnRefusal for an unknown handle.
 cudnnBackendDescriptor_t add_descriptor(cudnnBackendDescriptorType_t type);
 const DescriptorPtr& descriptor_of(cudnnBackendDescriptor_t handle);
 void remove_descriptor(cudnnBackendDescriptor_t handle);

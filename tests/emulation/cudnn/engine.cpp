@@ -9,7 +9,7 @@ namespace lockstep::emulation {
 namespace {
 
 constexpr int64_t kHuge = int64_t{2} << 30;
-constexpr int64_t kOdd = 40;  // bytes of a workspace that ends amid a line
+constexpr int64_t kUnalignedBytes = 40;  // makes the workspace end in the middle of a cache line
 
 }  // namespace
 
@@ -24,8 +24,9 @@ bool CudnnEngine::has(cudnnBackendNumericalNote_t note) const {
 
 int64_t CudnnEngine::workspace(const Convolution& work) const {
   const int64_t wanted =
-      parts == 1 ? 0 : parts * work.outputs() * static_cast<int64_t>(sizeof(float)) + kOdd;
-  return std::max(wanted, most_workspace);
+      parts == 1 ? 0
+                 : parts * work.outputs() * static_cast<int64_t>(sizeof(float)) + kUnalignedBytes;
+  return std::max(wanted, min_workspace);
 }
 
 std::vector<CudnnEngine> preferred_engines(const Convolution& work, cudnnBackendHeurMode_t mode) {
@@ -49,7 +50,7 @@ std::vector<CudnnEngine> preferred_engines(const Convolution& work, cudnnBackend
                             : CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS},
            .steps = 1},
           {.index = 3, .parts = 5, .steps = 1, .is_refused = true},
-          {.index = 4, .steps = 1, .most_workspace = kHuge},
+          {.index = 4, .steps = 1, .min_workspace = kHuge},
           in_parts(2, 4),
           in_parts(1, 3),
           in_parts(2, 4),

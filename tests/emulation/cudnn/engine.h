@@ -1,4 +1,4 @@
-// Engines of the emulated machine's cuDNN: how a convolution may be computed.
+// Engines of the emulated cuDNN: the ways to compute a convolution.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace lockstep::emulation {
 
 struct Convolution;
 
-// A knob and its value: in how many parts a sum is cut. Each is rounded to f32, so that other
-// values leave other bits; parts lie in the workspace.
+// A knob whose value is the number of parts that a sum is split into. Each part is rounded to f32,
+// so another value gives other bits. The parts are kept in the workspace.
 inline constexpr cudnnBackendKnobType_t kPartsKnob = CUDNN_KNOB_TYPE_SPLIT_K_SLC;
-// One that is always the same.
+// A knob that always has the same value.
 inline constexpr cudnnBackendKnobType_t kTileKnob = CUDNN_KNOB_TYPE_TILE_SIZE;
 
 struct CudnnEngine {
@@ -22,20 +22,20 @@ struct CudnnEngine {
   std::vector<cudnnBackendNumericalNote_t> notes = {};
   bool has_knobs = false;
   int64_t parts = 1;
-  int64_t steps = 1;  // of the stream's queue: the time that it takes
-  int64_t most_workspace = 0;
-  bool is_refused = false;  // when a plan of it is finalized
+  int64_t steps = 1;  // steps in the stream's queue, which stand for running time
+  int64_t min_workspace = 0;
+  bool is_refused = false;  // finalizing a plan for this engine fails
 
   bool has(cudnnBackendNumericalNote_t note) const;
-  // Bytes that its plan for that convolution wants.
+  // The workspace bytes that a plan for this convolution needs.
   int64_t workspace(const Convolution& work) const;
 };
 
-// The text of LOCKSTEP_EMULATION_CUDNN: "on", or a fault; empty where there is no cuDNN.
+// The text of LOCKSTEP_EMULATION_CUDNN: "on" or a fault; empty if there is no cuDNN.
 std::string_view planted_cudnn();
 
-// In the order of preference; none where no engine takes such a graph. As real cuDNN does, it
-// prefers what is fast: sums in any order, TF32, half sums, a large workspace.
+// Engines in order of preference; empty if no engine supports the graph. Like the real cuDNN it
+// prefers fast engines: those with sums in any order, TF32, f16 sums or a large workspace.
 std::vector<CudnnEngine> preferred_engines(const Convolution& work, cudnnBackendHeurMode_t mode);
 
 }  // namespace lockstep::emulation

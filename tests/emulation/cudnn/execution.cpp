@@ -13,7 +13,7 @@ namespace lockstep::emulation {
 namespace {
 
 constexpr size_t kWorkspaceAlignment = 256;
-constexpr size_t kGuard = 64;  // bytes around a workspace that are watched
+constexpr size_t kGuard = 64;  // bytes watched before and after a workspace
 constexpr int kGarbage = 0xff;
 
 struct Range {
@@ -137,7 +137,7 @@ std::vector<std::byte> CudnnExecution::surroundings() const {
 template <class Body>
 void CudnnExecution::guarded(Body&& body) const {
   try {
-    check_memory();  // it may have been freed since
+    check_memory();  // the memory may have been freed since
   } catch (const CudnnRefusal& refusal) {
     throw Fault("a convolution of cuDNN: " + refusal.text);
   }
@@ -147,10 +147,10 @@ void CudnnExecution::guarded(Body&& body) const {
   if (surroundings() != around) throw Fault("a convolution of cuDNN wrote outside its workspace");
 }
 
-void CudnnExecution::spoil() const {
+void CudnnExecution::corrupt_result() const {
   if (planted_cudnn() != "wrong-result") return;
   const CudnnTensor& tensor = work_->result();
-  operands_.at(tensor.uid)[bytes_of_element(tensor.type) - 1] ^= std::byte{3};  // its exponent
+  operands_.at(tensor.uid)[bytes_of_element(tensor.type) - 1] ^= std::byte{3};  // the exponent
 }
 
 void CudnnExecution::begin() const {
@@ -168,12 +168,12 @@ void CudnnExecution::end() const {
     std::memset(workspace_, kGarbage, workspace_bytes_);
     for (const CudnnTensor& tensor : work_->results())
       note_written(operands_.at(tensor.uid), tensor.bytes());
-    spoil();
+    corrupt_result();
   });
 }
 
 void CudnnExecution::all_at_once() const {
-  static int64_t times = 0;  // a sum in any order has another each time
+  static int64_t times = 0;  // a nondeterministic sum changes its order each time
   const bool is_random = engine_.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
   const int64_t parts = is_random ? 1 + ++times % 5 : 1;
   std::vector<float> sums(static_cast<size_t>(parts * work_->outputs()));
@@ -182,7 +182,7 @@ void CudnnExecution::all_at_once() const {
     work_->finish(places(), parts, sums.data());
     for (const CudnnTensor& tensor : work_->results())
       note_written(operands_.at(tensor.uid), tensor.bytes());
-    spoil();
+    corrupt_result();
   });
 }
 
@@ -196,7 +196,7 @@ void CudnnExecution::queue(std::shared_ptr<CudnnExecution> execution, CUstream_s
     steps.back() = [execution] { execution->all_at_once(); };
   }
   for (auto& step : steps) {
-    require(give(stream, std::move(step)) == cudaSuccess,
+    require(submit(stream, std::move(step)) == cudaSuccess,
             CUDNN_STATUS_EXECUTION_FAILED_CUDART,
             "the stream takes no work");
   }

@@ -1,5 +1,5 @@
-// An execution of a plan of the emulated machine's cuDNN: its memory is checked, and its stream
-// gets the work.
+// One execution of a plan of the emulated cuDNN: checks the memory and queues the work on the
+// stream.
 #pragma once
 
 #include <map>
@@ -14,17 +14,17 @@ namespace lockstep::emulation {
 
 class CudnnExecution {
  public:
-  // Requires: both are finalized. Errors: CudnnRefusal where an operand is missing, or not in
-  // memory of `device` of that size and alignment, or overlaps what is written; so for the
-  // workspace.
+  // Requires: both descriptors are finalized. Errors: CudnnRefusal if an operand is missing, is not
+  // in memory of `device` with the right size and alignment, or overlaps memory that is written.
+  // The workspace is checked likewise.
   CudnnExecution(const BackendDescriptor& plan, const BackendDescriptor& pack, int device);
 
-  // Gives the work to the stream, in as many steps as the engine has. Operands are read and written
-  // when it runs, the first step by the first and the last by the last of them; the workspace holds
-  // garbage before, and parts of sums from the first to the last. Errors: CudnnRefusal.
+  // Queues the work on the stream in as many steps as the engine has. The first step reads the
+  // operands and the last writes the results, each when it runs. The workspace holds garbage before
+  // the first step, and parts of sums between the first step and the last. Errors: CudnnRefusal.
   static void queue(std::shared_ptr<CudnnExecution> execution, CUstream_st& stream);
 
-  const char* name() const;  // of what it computes
+  const char* name() const;  // of the computation
 
  private:
   void find_operands(const BackendDescriptor& pack);
@@ -33,12 +33,12 @@ class CudnnExecution {
   void begin() const;
   void end() const;
   void all_at_once() const;
-  void spoil() const;
+  void corrupt_result() const;
   Convolution::Rounding rounding() const;
   CudnnPlaces places() const;
-  // The bytes around the workspace, as far as they are of its block and no result.
+  // The bytes around the workspace that belong to its allocation and to no result.
   std::vector<std::byte> surroundings() const;
-  // Runs `body`, which must leave what lies around the workspace alone. Errors: Fault.
+  // Runs `body` and checks that it leaves the bytes around the workspace unchanged. Errors: Fault.
   template <class Body>
   void guarded(Body&& body) const;
 

@@ -1,13 +1,13 @@
-// cuDNN's functions as Lockstep calls them. The machine has them where LOCKSTEP_EMULATION_CUDNN is
-// set: to "on", or to a fault:
-//   old-version, newer-version, other-cuda, lacks-a-function    the library
-//   no-engine, no-engine:f16    the heuristics: for any type, for f16
-//   refuses-plans    each plan of the engine that has knobs, when it is finalized
-//   fails-to-execute, fails-with-knobs    each execution; that engine's
-//   overruns-workspace, wrong-result    what an execution writes
-// They promise no more than cuDNN: sums are in the order of the engine and its knobs, workspaces
-// hold garbage, operands are read when the stream gets there. They refuse what cuDNN refuses, and
-// what it takes and would compute wrongly.
+// The cuDNN functions that Lockstep calls. They exist on the emulated machine if
+// LOCKSTEP_EMULATION_CUDNN is set to "on" or to a fault:
+//   old-version, newer-version, other-cuda, lacks-a-function   faults of the library
+//   no-engine, no-engine:f16             the heuristics find no engine, for any type or for f16
+//   refuses-plans                        plans of the engine with knobs cannot be finalized
+//   fails-to-execute, fails-with-knobs   every execution fails, or only that engine's
+//   overruns-workspace, wrong-result     an execution writes bad data
+// They guarantee no more than cuDNN does: sums are in the order of the engine and its knobs,
+// workspaces hold garbage, and operands are read only when the stream reaches the work. They refuse
+// what cuDNN refuses, and also what cuDNN accepts but would compute wrongly.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -34,7 +34,7 @@ std::set<cudnnHandle_t>& handles() {
   return open;
 }
 
-// A function of the API: one at a time. `body` throws why it refuses.
+// Runs a function of the API, one at a time. `body` throws CudnnRefusal to refuse the call.
 template <class Body>
 cudnnStatus_t call(Body&& body) {
   const std::lock_guard lock(state().mutex);

@@ -1,4 +1,4 @@
-// The checks of cudnnBackendFinalize: what it asks of each descriptor, and what it makes of it.
+// The checks of cudnnBackendFinalize for each type of descriptor, and the state that it derives.
 #include <algorithm>
 #include <string>
 

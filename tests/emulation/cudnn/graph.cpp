@@ -6,9 +6,9 @@
 namespace lockstep::emulation {
 namespace {
 
-constexpr int64_t kFusedChannels = 8;  // of whole 16 bytes in f16
+constexpr int64_t kFusedChannels = 8;  // in f16, the channels must fill whole 16 bytes
 
-// The attributes of one of the three operations.
+// The attribute names of one of the three convolution operations.
 struct Names {
   CudnnPass pass;
   cudnnBackendAttributeName_t convolution, in, weight, out, alpha, beta;
@@ -57,7 +57,7 @@ struct Pointwise {
   std::optional<CudnnTensor> with = {};
 };
 
-// A graph's operations, taken out one by one as they are understood.
+// A graph's operations. Each is removed once it has been matched.
 class Pattern {
  public:
   explicit Pattern(const std::vector<DescriptorPtr>& operations) {
@@ -65,7 +65,7 @@ class Pattern {
   }
 
   bool is_empty() const { return left_.empty(); }
-  // The graph's convolution; null unless there is one.
+  // The graph's convolution; null if there is none.
   const BackendDescriptor* take_convolution() {
     return take([](const BackendDescriptor& one) { return names_of(one.type) != nullptr; });
   }
@@ -74,7 +74,7 @@ class Pattern {
       return one.type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR;
     });
   }
-  // The function of that mode that reads, or makes, that tensor.
+  // The pointwise operation with this mode that reads, or produces, the tensor.
   std::optional<Pointwise> take_reader(cudnnPointwiseMode_t mode, int64_t uid) {
     return take_pointwise(mode, uid, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
   }
@@ -112,7 +112,7 @@ class Pattern {
   std::vector<const BackendDescriptor*> left_;
 };
 
-// A value for each channel.
+// Whether the tensor holds one value per channel.
 bool is_row(const CudnnTensor& row, int64_t channels, cudnnDataType_t type) {
   return row.extents == std::array<int64_t, 4>{1, channels, 1, 1} && row.strides[1] == 1 &&
          row.type == type && !row.is_virtual;
@@ -122,7 +122,7 @@ bool is_between(const CudnnTensor& tensor, const CudnnTensor& like) {
   return tensor.is_virtual && tensor.extents == like.extents;
 }
 
-// Those of scale, shift and ReLU ahead of the convolution.
+// Takes the scale, shift and ReLU operations before the convolution.
 bool take_norm(Pattern& pattern, Convolution& work) {
   const auto relu = pattern.take_maker(CUDNN_POINTWISE_RELU_FWD, work.in.uid);
   if (!relu) return false;
@@ -176,7 +176,8 @@ std::array<int64_t, 2> pair(const BackendDescriptor& window, cudnnBackendAttribu
   return {values[0], values[1]};
 }
 
-// Tensors of one float type, each in memory at places of its own and in the pack once.
+// Whether all tensors have the same float type, lie in memory without overlapping elements, and
+// occur once in the variant pack.
 bool is_sound(const Convolution& work) {
   std::set<int64_t> uids;
   for (const CudnnTensor& tensor : work.tensors()) {
@@ -188,7 +189,8 @@ bool is_sound(const Convolution& work) {
          work.out.type == work.in.type;
 }
 
-// Which graphs have an engine was asked of cuDNN 9.19 for an H200 (tests/cudnn/verdicts_test.cpp).
+// The set of graphs with an engine was determined with cuDNN 9.19 for an H200
+// (tests/cudnn/verdicts_test.cpp).
 bool has_engine(const Convolution& work) {
   const bool is_fused = work.sums || work.scale;
   if (!is_fused) return true;
@@ -201,7 +203,7 @@ bool has_engine(const Convolution& work) {
   return is_half && is_known;
 }
 
-// Whether two operations make one tensor: then there is no order of them.
+// Refuses graphs in which two operations produce the same tensor, since they have no order.
 void check_edges(const std::vector<DescriptorPtr>& operations) {
   std::set<int64_t> made;
   for (const DescriptorPtr& operation : operations) {

@@ -1,4 +1,4 @@
-// From the operations of a graph to what it computes.
+// Decodes the operations of a graph into the convolution that it computes.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,14 @@
 
 namespace lockstep::emulation {
 
-// Requires: a finalized one.
+// Requires: `descriptor` is finalized.
 CudnnTensor tensor_of(const BackendDescriptor& descriptor);
 
 // Checks an operation's tensors against each other. Errors: CudnnRefusal.
 void check_convolution(const BackendDescriptor& operation);
 
-// Null where no engine takes such a graph. Errors: CudnnRefusal for one that is none: without
-// operations, or with a tensor that two of them make.
+// Null if no engine supports the graph. Errors: CudnnRefusal for an invalid graph: one without
+// operations, or one in which two operations produce the same tensor.
 std::shared_ptr<const Convolution> decode(const std::vector<DescriptorPtr>& operations);
 
 }  // namespace lockstep::emulation

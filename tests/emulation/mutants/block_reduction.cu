@@ -1,5 +1,6 @@
-// As batch norm's statistics: a block sums the rows of its columns, by shuffles within a warp and
-// shared memory between warps; all threads then use the sum, and the shared array once more.
+// Like batch norm's statistics: a block sums the rows of its columns, by shuffles within a warp and
+// through shared memory between warps. Then all threads use the sum, and the shared array is used a
+// second time.
 #include "tests/emulation/mutants/mutant.h"
 
 namespace lockstep::emulation::mutants {
@@ -45,7 +46,7 @@ __device__ float warp_sum(float value) {
   return value;
 }
 
-// The block's sum, in every thread. `partials` must not be in use any more.
+// Returns the block's sum to every thread. `partials` must no longer be in use.
 template <Bug kBug>
 __device__ float block_sum(float value, float* partials) {
   constexpr int kAssumedWarps = kBug == Bug::kWrongBlockSize ? 2 * kWarps : kWarps;
@@ -69,8 +70,8 @@ __device__ float block_sum(float value, float* partials) {
   return sum;
 }
 
-// centered[r][c] = (in[r][c] - mean of column c) * scale[c]; spread[c] = sum of its squares.
-// One block a column.
+// centered[r][c] = (in[r][c] - mean of column c) * scale[c]; spread[c] = sum of its squares. One
+// block per column.
 template <Bug kBug>
 __global__ void __launch_bounds__(kThreads) center_columns(
     const float* in, const float* scale, float* centered, float* spread, int rows, int columns) {
@@ -102,7 +103,7 @@ template <Bug kBug>
 bool gives_right_result() {
   constexpr int kRows = 96, kColumns = 3;
   std::vector<float> values = small_numbers(size_t{kRows} * kColumns, 1);
-  for (int c = 0; c < kColumns; ++c) {  // means that are whole numbers: every result is exact
+  for (int c = 0; c < kColumns; ++c) {  // the means are whole numbers, so every result is exact
     float sum = 0;
     for (int r = 1; r < kRows; ++r) sum += values[static_cast<size_t>(r * kColumns + c)];
     values[static_cast<size_t>(c)] = static_cast<float>(kRows * (c + 1)) - sum;

@@ -1,4 +1,5 @@
-// Counters: many threads add to few places, by atomics; shared memory first, then the device's.
+// Counters: many threads add to a few locations by atomics, first in shared memory, then in device
+// memory.
 #include "tests/emulation/mutants/mutant.h"
 
 namespace lockstep::emulation::mutants {
@@ -18,7 +19,7 @@ enum class Bug {
 
 constexpr int kThreads = 64, kLabels = 10;
 
-// counts[l] += how many of `labels` are l; total += all of them.
+// counts[l] += the number of `labels` equal to l; total += the number of all labels.
 template <Bug kBug>
 __global__ void __launch_bounds__(kThreads)
     count_labels(const int* labels, int* counts, int* total, int* seen, int count) {

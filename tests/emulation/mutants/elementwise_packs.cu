@@ -1,4 +1,5 @@
-// As the elementwise kernels: packs of 16 bytes by a loop over the grid, then what is left over.
+// Like the elementwise kernels: packs of 16 bytes in a grid-stride loop, then the remaining
+// elements.
 #include "kernels/support/cuda/pack.cuh"
 #include "tests/emulation/mutants/mutant.h"
 

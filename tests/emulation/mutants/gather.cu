@@ -1,4 +1,5 @@
-// As max pooling's backward: each input gathers the gradients of the windows whose maximum it is.
+// Like max pooling's backward: each input gathers the gradients of the windows in which it is the
+// maximum.
 #include "tests/emulation/mutants/mutant.h"
 
 namespace lockstep::emulation::mutants {
@@ -16,7 +17,7 @@ enum class Bug {
 
 constexpr int kThreads = 64, kWidth = 21, kWindows = 10, kImages = 9;  // windows of 3, stride 2
 
-// One thread an input: the windows that cover x are (x - 2) / 2, rounded up, to x / 2.
+// One thread per input. The windows that cover x are (x - 2) / 2, rounded up, to x / 2.
 template <Bug kBug>
 __global__ void __launch_bounds__(kThreads)
     gather_grads(const int* argmax, const float* grad_out, float* grad_in, int count) {

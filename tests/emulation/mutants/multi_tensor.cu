@@ -1,5 +1,5 @@
-// As the optimizers: tensors of a table given by value, cut into chunks; a flag by many threads;
-// learning rate in constant memory.
+// Like the optimizers: a table of tensors passed by value and divided into chunks, a flag that many
+// threads set, and a learning rate in constant memory.
 #include "tests/emulation/mutants/mutant.h"
 
 namespace lockstep::emulation::mutants {

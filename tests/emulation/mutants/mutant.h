@@ -1,5 +1,5 @@
-// Kernels with planted bugs: the emulator's own trial. Each .cu here is one kind of kernel, whose
-// template parameter says which bug it has; mutants.md says who must catch it.
+// Kernels with planted bugs, which test the emulator itself. Each .cu here is one type of kernel;
+// its template parameter selects the bug. mutants.md says which flavor must catch it.
 #pragma once
 
 #include <initializer_list>
@@ -12,7 +12,7 @@
 
 namespace lockstep::emulation::mutants {
 
-// A kernel with one bug, or with none.
+// A kernel with one bug, or without any.
 struct Mutant {
   std::string_view kernel, bug;
   bool (*gives_right_result)();
@@ -21,7 +21,7 @@ struct Mutant {
 // All mutants of the program, in the order of their declaration within a kernel.
 std::vector<Mutant>& all_mutants();
 
-// At namespace scope, one a kernel. The first bug is "none".
+// The mutants of one kernel; declare it at namespace scope. The first bug is "none".
 struct Family {
   struct Bug {
     std::string_view name;
@@ -37,11 +37,11 @@ inline Stream& stream() {
   return stream;
 }
 
-// Elements on the device, each array an allocation of its own.
+// Elements on the device. Each array is a separate allocation.
 template <class T>
 class DeviceArray {
  public:
-  // Never written.
+  // Memory that was never written.
   explicit DeviceArray(size_t count) : count_(count) {
     cuda::check(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)), "mutant");
   }
@@ -78,7 +78,7 @@ class DeviceArray {
   T* data_ = nullptr;
 };
 
-// Small whole numbers, whose sums are exact in any order.
+// Small whole numbers, whose sums are exact in any order of addition.
 inline std::vector<float> small_numbers(size_t count, unsigned seed) {
   std::vector<float> values(count);
   for (float& value : values) {

@@ -1,10 +1,10 @@
-"""Runs every mutant in every flavor and order of threads, and holds the outcome against the table of mutants.md.
+"""Runs every mutant in every flavor and order of threads, and compares the outcomes with the table of mutants.md.
 
 usage: python3 run_mutants.py BIN_DIR [--update]
-A mutant is caught where its process fails with the words that the table has for the flavor: in each order, or in as
-many as the cell says ("race 2/3", "race or barrier"). "-", "crash": nothing is demanded there. Each must be caught
-somewhere. Unbroken kernels run first, and must give the right result everywhere. --update adds rows for mutants that
-the table does not have.
+A flavor catches a mutant if the process fails with the words in the table's cell, in every order of threads or in as
+many as the cell says ("race 2/3", "race or barrier"). "-" and "crash" require nothing. Each mutant must be caught by
+some flavor. The unmodified kernels run first and must give the right result everywhere. --update adds rows for mutants
+that the table lacks.
 """
 
 import os
@@ -20,7 +20,7 @@ ORDERS = ("forward", "reverse", "random:1")
 SECONDS = 20
 NOT_CAUGHT = "-"
 
-# Words of the table -> what the process must have printed. The first that fits names the outcome.
+# Words of the table -> a pattern that the process's output must match. The first match determines the outcome.
 WORDS = {
     "barrier": r"__syncthreads",
     "warp operation": r"lanes of one mask|shuffle's width|its own mask|not in the mask|mask names|a warp operation:",
@@ -39,7 +39,7 @@ WORDS = {
 
 
 def outcome(binary: Path, kernel: str, bug: str, order: str) -> str:
-    """The table's word for what one run of a mutant ended in."""
+    """The table's word for the outcome of one run of a mutant."""
     environment = os.environ | {"LOCKSTEP_EMULATION_ORDER": order, "LOCKSTEP_NO_CUDA_CACHE": "1"}
     try:
         run = subprocess.run(
@@ -59,7 +59,7 @@ def outcome(binary: Path, kernel: str, bug: str, order: str) -> str:
 
 
 def summary(outcomes: list[str]) -> str:
-    """One cell: the most frequent way of being caught, and in how many orders where not in all."""
+    """One cell: the most frequent outcome that catches the mutant, and in how many orders if not in all."""
     caught = [word for word in outcomes if word != NOT_CAUGHT]
     if not caught:
         return NOT_CAUGHT

@@ -1,4 +1,5 @@
-// As softmax cross-entropy: a block a row, kept in dynamic shared memory between its passes.
+// Like softmax cross-entropy: one block per row, which stays in dynamic shared memory between the
+// passes.
 #include "tests/emulation/mutants/mutant.h"
 
 namespace lockstep::emulation::mutants {
@@ -20,7 +21,7 @@ enum class Bug {
 
 constexpr int kThreads = 64;
 
-// shares[r][i] = in[r][i] / sum of row r, label_share[r] = shares[r][label[r]]. One block a row.
+// shares[r][i] = in[r][i] / sum of row r, label_share[r] = shares[r][label[r]]. One block per row.
 template <Bug kBug>
 __global__ void __launch_bounds__(kThreads)
     row_shares(const float* in, const int* labels, float* shares, float* label_share, int length) {

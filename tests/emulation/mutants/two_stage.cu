@@ -1,4 +1,5 @@
-// As the reductions over a whole tensor: a partial sum a block, and a second kernel that adds them.
+// Like the reductions over a whole tensor: one partial sum per block, and a second kernel that adds
+// them.
 #include "tests/emulation/mutants/mutant.h"
 
 namespace lockstep::emulation::mutants {

@@ -1,4 +1,4 @@
-// Lanes of a warp that hand values over through shared memory.
+// Lanes of a warp exchange values through shared memory.
 #include "tests/emulation/mutants/mutant.h"
 
 namespace lockstep::emulation::mutants {
@@ -36,7 +36,8 @@ __device__ void sync_after_write() {
   }
 }
 
-// Reverses the elements of each warp, twice over two inputs; positive[w]: how many of the second.
+// Reverses the elements of each warp, for two inputs in turn. positive[w]: the number of positive
+// elements of the second.
 template <Bug kBug>
 __global__ void __launch_bounds__(kThreads)
     reverse_warps(const float* in, float* out, int* positive, int count) {

@@ -33,19 +33,19 @@ void write(std::byte* at, ncclDataType_t type, float value) {
   } else if (type == ncclFloat16) {
     const auto rounded = static_cast<_Float16>(value);
     std::memcpy(at, &rounded, sizeof(rounded));
-  } else {  // NCCL's rounding of bfloat16 is nobody's promise
+  } else {  // NCCL does not specify how it rounds bfloat16
     const auto high = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
     std::memcpy(at, &high, sizeof(high));
   }
 }
 
-// The one of a rank's messages to another that has `before` ahead of it: they are received in the
-// order in which they were sent.
-const Letter::Message& message(const Letter& letter, int to, size_t bytes, int before = 0) {
-  for (int i = 0; i < letter.messages; ++i) {
-    if (letter.message[i].to != to || before-- > 0) continue;
-    if (letter.message[i].bytes == bytes) return letter.message[i];
-    throw Fault("NCCL: a message of " + std::to_string(letter.message[i].bytes) +
+// The message at index `before` among a rank's messages to `to`. Messages are received in the order
+// in which they were sent.
+const MessageList::Message& message(const MessageList& list, int to, size_t bytes, int before = 0) {
+  for (int i = 0; i < list.count; ++i) {
+    if (list.messages[i].to != to || before-- > 0) continue;
+    if (list.messages[i].bytes == bytes) return list.messages[i];
+    throw Fault("NCCL: a message of " + std::to_string(list.messages[i].bytes) +
                 " bytes for a receiver of " + std::to_string(bytes));
   }
   throw Fault("NCCL: the ranks' calls differ: nobody sends what is received");
@@ -58,7 +58,7 @@ bool Collective::ready() {
   if (communicator_->hangs) return false;
   if (number_ == 0) {
     number_ = ++communicator_->announced;
-    write_letter();
+    write_messages();
     communicator_->world.announce(communicator_->rank, number_);
   }
   for (int rank = 0; rank < communicator_->size; ++rank) {
@@ -69,7 +69,7 @@ bool Collective::ready() {
 
 void Collective::run() {
   if (communicator_->aborted) return;
-  std::array<int, kMaxRanks> received{}, heard{};
+  std::array<int, kMaxRanks> received{}, broadcasts{};
   for (const NcclCall& call : calls_) {
     const auto peer = static_cast<size_t>(call.peer);
     switch (call.kind) {
@@ -79,42 +79,45 @@ void Collective::run() {
         receive(call, communicator_->rank, received.at(peer)++);
         break;
       case NcclCall::Kind::kBroadcast:
-        if (call.peer != communicator_->rank) receive(call, kToAll, heard.at(peer)++);
+        if (call.peer != communicator_->rank) receive(call, kToAll, broadcasts.at(peer)++);
         break;
       case NcclCall::Kind::kAllReduce:
         all_reduce(call);
     }
   }
-  number_ = 0;  // a graph runs it again
+  number_ = 0;  // a graph may run it again
 }
 
-void Collective::write_letter() {
-  Letter& letter = communicator_->world.letter(communicator_->rank, number_);
+void Collective::write_messages() {
+  MessageList& list = communicator_->world.message_list(communicator_->rank, number_);
   std::byte* const outbox = communicator_->world.outbox(communicator_->rank, number_);
-  letter.messages = 0;
+  list.count = 0;
   size_t end = 0;
   for (const NcclCall& call : calls_) {
-    const bool hears = call.kind == NcclCall::Kind::kBroadcast && call.peer != communicator_->rank;
-    if (call.kind == NcclCall::Kind::kReceive || hears) continue;
-    if (letter.messages == Letter::kMax || end + call.bytes() > World::kOutboxBytes) {
+    const bool only_receives =
+        call.kind == NcclCall::Kind::kBroadcast && call.peer != communicator_->rank;
+    if (call.kind == NcclCall::Kind::kReceive || only_receives) continue;
+    if (list.count == MessageList::kMax || end + call.bytes() > World::kOutboxBytes) {
       throw Fault("NCCL: more than the emulation holds");
     }
     std::memcpy(outbox + end, call.from, call.bytes());
     const int to = call.kind == NcclCall::Kind::kSend ? call.peer : kToAll;
-    letter.message[letter.messages++] = {.to = to, .begin = end, .bytes = call.bytes()};
+    list.messages[list.count++] = {.to = to, .begin = end, .bytes = call.bytes()};
     end += call.bytes();
   }
 }
 
-// The message to `to`, this rank or all, that has `before` ahead of it.
+// Receives the message at index `before` among those from call.peer to `to`, which is this rank or
+// kToAll.
 void Collective::receive(const NcclCall& call, int to, int before) {
   World& world = communicator_->world;
-  const Letter::Message& sent = message(world.letter(call.peer, number_), to, call.bytes(), before);
+  const MessageList::Message& sent =
+      message(world.message_list(call.peer, number_), to, call.bytes(), before);
   std::memcpy(call.to, world.outbox(call.peer, number_) + sent.begin, sent.bytes);
   note_written(call.to, sent.bytes);
 }
 
-// From the last rank to the first: an order that is not Lockstep's.
+// Sums from the last rank to the first, an order that differs from Lockstep's own.
 void Collective::all_reduce(const NcclCall& call) {
   World& world = communicator_->world;
   auto* const to = static_cast<std::byte*>(call.to);
@@ -122,7 +125,8 @@ void Collective::all_reduce(const NcclCall& call) {
   for (size_t i = 0; i < call.count; ++i) {
     float sum = 0;
     for (int rank = communicator_->size; rank-- > 0;) {
-      const Letter::Message& sent = message(world.letter(rank, number_), kToAll, call.bytes());
+      const MessageList::Message& sent =
+          message(world.message_list(rank, number_), kToAll, call.bytes());
       sum += read(world.outbox(rank, number_) + sent.begin + i * element, call.type);
     }
     write(to + i * element, call.type, sum);

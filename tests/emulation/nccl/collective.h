@@ -1,4 +1,4 @@
-// An NCCL communicator of the emulated machine, and what its groups of calls do.
+// An NCCL communicator of the emulated machine, and the execution of its groups of calls.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ struct NcclCall {
   void* to = nullptr;
   size_t count = 0;
   ncclDataType_t type = ncclFloat32;
-  int peer = 0;  // of a broadcast: its root
+  int peer = 0;  // the root, for a broadcast
 
   size_t bytes() const { return count * (type == ncclFloat32 ? 4 : type == ncclUint8 ? 1 : 2); }
 };
 
-// State of a communicator that streams and graphs keep.
+// The state of a communicator. Work in streams and graphs shares ownership of it.
 struct NcclCommunicator {
   NcclCommunicator(int my_rank, int ranks, const std::string& where)
       : rank(my_rank), size(ranks), world(where) {}
@@ -34,23 +34,24 @@ struct NcclCommunicator {
   const int rank, size;
   World world;
   bool aborted = false;
-  bool hangs = false;      // its collectives never are ready again
-  uint64_t announced = 0;  // operations
+  bool hangs = false;      // its collectives never become ready
+  uint64_t announced = 0;  // number of operations
 };
 
-// Work for streams. It is ready when it heads its stream on every rank: then each has read what it
-// sends, and none has written what it receives. Requires: one is under way at a time.
+// A group of calls as work in a stream. It is ready once it is at the head of its stream on every
+// rank: then each rank has published what it sends, and none has written what it receives.
+// Requires: only one is in progress at a time.
 class Collective {
  public:
   Collective(std::shared_ptr<NcclCommunicator> communicator, std::vector<NcclCall> calls)
       : communicator_(std::move(communicator)), calls_(std::move(calls)) {}
 
   bool ready();
-  // Errors: Fault when the ranks' calls do not fit together.
+  // Errors: Fault if the ranks' calls do not match.
   void run();
 
  private:
-  void write_letter();
+  void write_messages();
   void receive(const NcclCall& call, int to, int before);
   void all_reduce(const NcclCall& call);
 

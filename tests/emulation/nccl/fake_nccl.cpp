@@ -1,10 +1,11 @@
-// NCCL's functions as Lockstep calls them. They promise no more than NCCL: what a stream is given
-// happens when every rank's stream has got there, and a call that is in progress may not have
-// reached its stream before it has been asked for. A thread of NCCL's own gives it to
-// the stream, as communicators that do not block do. LOCKSTEP_EMULATION_NCCL plants a fault:
-//   missing, old-version, lacks-a-function   the library
-//   init-fails, init-hangs                   a communicator's beginning
-//   async-error:N, hangs:N                   each rank's N-th group of calls, recorded ones once
+// The NCCL functions that Lockstep calls. They guarantee no more than NCCL does: work given to a
+// stream runs once every rank's stream has reached it, and a call that returned ncclInProgress may
+// reach its stream only after ncclCommGetAsyncError() has been called. A separate thread then adds
+// the work to the stream, as in NCCL's nonblocking communicators. LOCKSTEP_EMULATION_NCCL plants a
+// fault:
+//   missing, old-version, lacks-a-function   faults of the library
+//   init-fails, init-hangs   creating a communicator fails or hangs
+//   async-error:N, hangs:N   each rank's N-th group of calls; a captured group counts once
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,14 +21,14 @@
 
 using namespace lockstep::emulation;
 
-// The program's handle.
+// The program's handle of a communicator.
 struct ncclComm {
   std::shared_ptr<NcclCommunicator> shared;
   int polls_until_met = 0;
-  bool meets = false;                // the ranks are on their way to each other
+  bool is_connecting = false;        // not all ranks have joined yet
   std::function<void()> pending;     // calls that have not reached their stream
-  bool asked = false;                // about `pending`
-  ncclResult_t error = ncclSuccess;  // that came on its own
+  bool asked = false;                // the status was polled while calls were pending
+  ncclResult_t error = ncclSuccess;  // an asynchronous error
   int groups = 0;
 };
 
@@ -55,8 +56,8 @@ struct Group {
 };
 thread_local Group group;
 
-// A call that threads in CUDA's usual capture mode must not make while a capture in that mode lives
-// anywhere: nothing promises that NCCL changes its thread's mode.
+// Makes a call that is not allowed to a thread in CUDA's default capture mode while any stream
+// captures in that mode: NCCL does not guarantee that it changes the mode of its thread.
 bool may_ask_for_events() {
   cudaEvent_t event = nullptr;
   if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return false;
@@ -65,7 +66,7 @@ bool may_ask_for_events() {
   return may;
 }
 
-void give_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> calls) {
+void submit_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> calls) {
   const Planted fault = planted();
   ++comm.groups;
   if (comm.groups == fault.at && fault.kind == "async-error") comm.error = ncclRemoteError;
@@ -76,7 +77,7 @@ void give_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> c
     comm.error = ncclInvalidArgument;
   } else if (!may_ask_for_events()) {
     comm.error = ncclUnhandledCudaError;
-  } else if (give(*stream, [=] { work->run(); }, [=] { return work->ready(); }) != cudaSuccess) {
+  } else if (submit(*stream, [=] { work->run(); }, [=] { return work->ready(); }) != cudaSuccess) {
     comm.error = ncclUnhandledCudaError;
   }
 }
@@ -84,7 +85,8 @@ void give_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> c
 ncclResult_t add(ncclComm_t comm, CUstream_st* stream, const NcclCall& call) {
   const bool first = group.comm == nullptr;
   const bool same = first || (group.comm == comm && group.stream == stream);
-  if (group.depth == 0 || !same || comm->meets || comm->pending != nullptr) return ncclInvalidUsage;
+  if (group.depth == 0 || !same || comm->is_connecting || comm->pending != nullptr)
+    return ncclInvalidUsage;
   const bool on_device = state().heap.place_of(call.from == nullptr ? call.to : call.from,
                                                call.bytes()) == Place::kDevice;
   if (!on_device || call.peer < 0 || call.peer >= comm->shared->size) return ncclInvalidArgument;
@@ -115,13 +117,14 @@ ncclResult_t ncclCommInitRankConfig(
   if (planted().kind == "init-fails") return ncclUnhandledCudaError;
   auto made = std::make_unique<ncclComm>();
   made->shared = std::make_shared<NcclCommunicator>(rank, ranks, id.internal);
-  made->meets = true;
+  made->is_connecting = true;
   if (planted().kind != "init-hangs") made->shared->world.join();
   *comm = made.release();
   return ncclInProgress;
 }
 
-// What streams and graphs hold of it would be used after its end.
+// Aborts the process if streams or graphs still hold the communicator, since they would use it
+// after its end.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const std::lock_guard lock(state().mutex);
   if (comm->shared.use_count() > 1) {
@@ -132,7 +135,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
-// Returns when no graph holds the communicator, as NCCL does; here no stream either.
+// Returns when no graph holds the communicator, as in NCCL; here also when no stream holds it.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   std::unique_lock lock(state().mutex);
   comm->shared->aborted = true;
@@ -147,16 +150,16 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   std::unique_lock lock(state().mutex);
-  if (comm->meets) comm->meets = comm->shared->world.joined() < comm->shared->size;
+  if (comm->is_connecting) comm->is_connecting = comm->shared->world.joined() < comm->shared->size;
   if (comm->pending && comm->asked) {
-    lock.unlock();  // the thread takes it
+    lock.unlock();  // the other thread takes it
     std::thread(std::exchange(comm->pending, {})).join();
     lock.lock();
   }
   comm->asked = static_cast<bool>(comm->pending);
-  *error = comm->error != ncclSuccess                ? comm->error
-           : comm->meets || comm->pending != nullptr ? ncclInProgress
-                                                     : ncclSuccess;
+  *error = comm->error != ncclSuccess                        ? comm->error
+           : comm->is_connecting || comm->pending != nullptr ? ncclInProgress
+                                                             : ncclSuccess;
   return ncclSuccess;
 }
 
@@ -178,7 +181,7 @@ const char* ncclGetLastError(ncclComm_t comm) {
 }
 
 ncclResult_t ncclGroupStart() {
-  if (group.depth != 0) return ncclInvalidUsage;  // Lockstep does not nest them
+  if (group.depth != 0) return ncclInvalidUsage;  // Lockstep does not nest groups
   group = {.depth = 1};
   return ncclSuccess;
 }
@@ -192,7 +195,7 @@ ncclResult_t ncclGroupEnd() {
   ended.comm->pending = [ended = std::move(ended)] {
     const std::lock_guard launching(state().mutex);
     if (std::this_thread::get_id() != ended.thread) ++runtime_counters.nccl_launches_elsewhere;
-    give_to_stream(*ended.comm, ended.stream, ended.calls);
+    submit_to_stream(*ended.comm, ended.stream, ended.calls);
   };
   return ncclInProgress;
 }
@@ -224,7 +227,7 @@ ncclResult_t ncclBroadcast(const void* from,
                            int root,
                            ncclComm_t comm,
                            CUstream_st* stream) {
-  if (from != to) return ncclInvalidArgument;  // Lockstep's are in place
+  if (from != to) return ncclInvalidArgument;  // Lockstep broadcasts in place
   return add(comm,
              stream,
              {.kind = NcclCall::Kind::kBroadcast,

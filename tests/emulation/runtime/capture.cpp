@@ -5,7 +5,8 @@
 namespace lockstep::emulation {
 namespace {
 
-// Invalidates the captures that `concerns` names. Errors: `error` if there was one.
+// Invalidates the captures of streams for which `concerns` is true. Errors: `error` if there is
+// one.
 template <class Concerns>
 cudaError_t refuse(Concerns&& concerns, cudaError_t error) {
   cudaError_t status = cudaSuccess;
@@ -19,7 +20,7 @@ cudaError_t refuse(Concerns&& concerns, cudaError_t error) {
 
 }  // namespace
 
-cudaError_t give(CUstream_st& stream, std::function<void()> run, std::function<bool()> ready) {
+cudaError_t submit(CUstream_st& stream, std::function<void()> run, std::function<bool()> ready) {
   if (!stream.capture) {
     auto nodes = std::make_shared<GraphNodes>();
     nodes->push_back({std::move(run), {}, std::move(ready)});

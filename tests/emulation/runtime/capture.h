@@ -1,4 +1,4 @@
-// Capturing streams, and what is given to a stream: queued, or captured into a graph.
+// Stream capture. Work given to a stream is either queued or captured into a graph.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@
 
 namespace lockstep::emulation {
 
-// From cudaStreamBeginCapture to cudaStreamEndCapture. Streams join it by waiting for its events.
+// A capture from cudaStreamBeginCapture to cudaStreamEndCapture. Other streams join it by waiting
+// for its events.
 struct Capture {
   cudaStreamCaptureMode mode;
   CUstream_st* origin;
@@ -22,18 +23,20 @@ struct Capture {
   GraphNodes nodes = {};
 };
 
-// Gives `run` to the stream, to be run when it is its turn and `ready`, if there is one, says so.
+// Adds `run` to the stream. It runs when its turn has come and `ready`, if given, returns true.
 // Errors: cudaErrorStreamCaptureInvalidated.
-cudaError_t give(CUstream_st& stream, std::function<void()> run, std::function<bool()> ready = {});
+cudaError_t submit(CUstream_st& stream,
+                   std::function<void()> run,
+                   std::function<bool()> ready = {});
 
-// Makes the capture of `stream`, if there is one, end in an error.
+// Makes the capture of `stream`, if it is capturing, end in an error.
 void invalidate(CUstream_st& stream);
-// For calls that a captured program must not make: the captures they would break are invalidated.
+// For calls that are not allowed during a capture: invalidates the captures that they would break.
 // Errors: cudaErrorStreamCaptureUnsupported.
 cudaError_t refuse_while_capturing();
-// Refuses likewise for calls that wait for the whole device, whatever the captures' modes.
+// Does the same for calls that wait for the whole device, in any capture mode.
 cudaError_t refuse_while_any_captures();
-// Refuses likewise for calls on the legacy default stream. Errors: cudaErrorStreamCaptureImplicit.
+// Does the same for calls on the legacy default stream. Errors: cudaErrorStreamCaptureImplicit.
 cudaError_t refuse_default_stream();
 
 }  // namespace lockstep::emulation
@@ -41,12 +44,12 @@ cudaError_t refuse_default_stream();
 struct CUevent_st {
   int device = 0;
   bool timed = true;
-  std::shared_ptr<lockstep::emulation::Point> last = {};  // null: never recorded
-  bool captured = false;                                  // recorded last in `capture`
+  std::shared_ptr<lockstep::emulation::Point> last = {};  // null: not recorded, or captured
+  bool captured = false;                                  // last recorded in `capture`
   std::weak_ptr<lockstep::emulation::Capture> capture = {};
   std::vector<size_t> after = {};
-  bool urgent = false;  // recorded last in a stream of high priority
+  bool urgent = false;  // last recorded in a stream of high priority
   int recorder = 0;     // that stream's number
-  std::shared_ptr<lockstep::emulation::SharedEvent> shared = {};  // between processes
+  std::shared_ptr<lockstep::emulation::SharedEvent> shared = {};  // shared between processes
   bool imported = false;                                          // another process records it
 };

@@ -1,4 +1,4 @@
-// The API's functions that copy and fill memory.
+// The API's functions that copy and set memory.
 #include <cstring>
 
 #include "tests/emulation/access_check.h"
@@ -30,8 +30,8 @@ void wait_for(CUstream_st& stream) {
   state().queues.finish(stream);
 }
 
-// Ordinary memory is read at the call, into a staging buffer, and written before it returns; pinned
-// memory is read and written when the stream gets there.
+// Pageable memory is read during the call, into a staging buffer, and written before the call
+// returns. Pinned memory is read and written when the stream reaches the copy.
 cudaError_t copy(
     CUstream_st& stream, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const auto source = state().heap.place_of(from, bytes);
@@ -49,7 +49,7 @@ cudaError_t copy(
     std::memcpy(staged.get(), from, bytes);
   }
   const bool watched = target != Place::kPageable;
-  const cudaError_t status = give(stream, [=] {
+  const cudaError_t status = submit(stream, [=] {
     std::memcpy(to, staged ? staged.get() : from, bytes);
     if (watched) note_written(to, bytes);
   });
@@ -65,7 +65,7 @@ cudaError_t fill(CUstream_st& stream, void* to, int value, size_t bytes) {
   if (!target || target == Place::kPageable) return cudaErrorInvalidValue;
   if (bytes == 0) return cudaSuccess;
   if (!stream.capture) ++runtime_counters.memsets;
-  return give(stream, [=] {
+  return submit(stream, [=] {
     std::memset(to, value, bytes);
     note_written(to, bytes);
   });
@@ -87,9 +87,9 @@ cudaError_t cudaMemcpyAsync(
                              : copy(*stream, to, from, bytes, kind);
   });
 }
-// "API synchronization behavior" in NVIDIA's manual: from ordinary memory to the device it waits
-// for the stream, and returns when the bytes are staged; within the device it does not wait at all.
-// Else it returns when the copy is done.
+// See "API synchronization behavior" in NVIDIA's manual. A copy from pageable memory to the device
+// waits for the stream and returns once the bytes are staged; a copy within the device does not
+// wait at all. All other copies return when they are done.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return api([&] {
     if (const cudaError_t status = refuse_default_stream(); status != cudaSuccess) return status;

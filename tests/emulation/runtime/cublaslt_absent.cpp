@@ -1,4 +1,4 @@
-// Where the build has no cublasLt.h, nothing looks for a fake.
+// For builds without cublasLt.h, where nothing looks for a fake.
 #include "tests/emulation/runtime/libraries.h"
 
 namespace lockstep::emulation {

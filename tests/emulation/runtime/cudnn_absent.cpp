@@ -1,4 +1,4 @@
-// Where the build has no cudnn_graph.h, nothing looks for a fake.
+// For builds without cudnn_graph.h, where nothing looks for a fake.
 #include "tests/emulation/runtime/libraries.h"
 
 namespace lockstep::emulation {

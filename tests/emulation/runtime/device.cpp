@@ -20,7 +20,7 @@ const FakeDevice* device_at(int index) {
 
 extern "C" {
 
-// By these the engine knows that no real library can run here: core/cuda/library.cpp.
+// These two functions show core/cuda/library.cpp that no real library can run here.
 const void* lockstep_emulated_library(const char* soname) {
   return find_library(soname);
 }

@@ -1,4 +1,4 @@
-// Names and texts of the errors that the fake returns, or that Lockstep's messages quote.
+// Names and texts of the errors that the fake runtime returns or that Lockstep's messages quote.
 #include "tests/emulation/runtime/state.h"
 
 using namespace lockstep::emulation;

@@ -15,7 +15,7 @@ cudaError_t with_event(cudaEvent_t event, Body&& body) {
       [&] { return state().events.holds(event) ? body(*event) : cudaErrorInvalidResourceHandle; });
 }
 
-// A stream waits for an event of a capture and is part of it from now on.
+// Lets the stream wait for an event of a capture, which makes it part of that capture.
 cudaError_t join(CUstream_st& stream, const CUevent_st& event) {
   const auto capture = event.capture.lock();
   if (!capture) return cudaErrorCapturedEvent;
@@ -30,7 +30,8 @@ cudaError_t join(CUstream_st& stream, const CUevent_st& event) {
   return cudaSuccess;
 }
 
-// Notes a wait of the stream or host of that number.
+// Records that the stream with number `waiter`, or the host, waits for the event. True if that wait
+// is to be skipped.
 bool is_forgotten(int waiter, const CUevent_st& event) {
   if (event.imported || event.recorder == 0) return false;
   const EventWait wait{waiter, event.recorder};
@@ -38,8 +39,9 @@ bool is_forgotten(int waiter, const CUevent_st& event) {
   return state().forgotten.contains(wait);
 }
 
-// A planted bug. LOCKSTEP_EMULATION_FORGETS=to-wait: streams of high priority wait for none of the
-// others; =to-be-awaited: the others wait for none of theirs.
+// A planted bug. With LOCKSTEP_EMULATION_FORGETS=to-wait, streams of high priority wait for no
+// stream of low priority; with =to-be-awaited, streams of low priority wait for none of high
+// priority.
 bool is_forgotten(const CUstream_st& stream, const CUevent_st& event) {
   if (is_forgotten(stream.number, event)) return true;
   const bool of_urgent = event.imported ? event.shared->urgent() : event.urgent;
@@ -50,27 +52,28 @@ bool is_forgotten(const CUstream_st& stream, const CUevent_st& event) {
          (forgets == "to-be-awaited" && !urgent && of_urgent);
 }
 
-// Nobody may wait for, or ask, what is being captured.
+// Captured events can be neither waited for nor queried by the host.
 cudaError_t refuse_captured(const CUevent_st& event) {
   if (!event.captured) return refuse_while_capturing();
   if (const auto capture = event.capture.lock()) capture->valid = false;
   return cudaErrorCapturedEvent;
 }
 
-// Waits for what another process has recorded by now, if anything.
+// Waits for the latest record that the other process has made so far, if any.
 cudaError_t wait_for_other(CUstream_st& stream, const std::shared_ptr<SharedEvent>& event) {
   const uint64_t number = event->recorded();
   if (event->has_passed(number)) return cudaSuccess;
-  return give(
+  return submit(
       stream,
       [] {},
       [=] {
-        event->want(number);
+        event->note_waiter(number);
         return event->has_passed(number);
       });
 }
 
-// Passes `last` in the stream's order, and what other processes see of it.
+// Queues the record: `last` passes in the stream's order, and so does the state that other
+// processes see.
 void push_record(CUstream_st& stream, const CUevent_st& event) {
   Operation record = {.passes = event.last};
   if (event.shared) {
@@ -82,12 +85,12 @@ void push_record(CUstream_st& stream, const CUevent_st& event) {
   state().queues.push(stream, std::move(record));
 }
 
-// Its own process asks its queues, which goes on with them.
+// An imported event is requested from its own process, whose queues then advance.
 bool has_passed(const CUevent_st& event) {
   if (!event.imported) return !event.last || event.last->passed;
   const uint64_t number = event.shared->recorded();
   if (event.shared->has_passed(number)) return true;
-  event.shared->want(number);
+  event.shared->note_waiter(number);
   return false;
 }
 
@@ -119,7 +122,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   return with_event(handle, [&](CUevent_st& event) {
     CUstream_st* const stream = state().queues.find(stream_handle);
     if (stream == nullptr || stream->device != event.device) return cudaErrorInvalidResourceHandle;
-    if (event.imported) return cudaErrorNotSupported;  // CUDA would; nobody here does
+    if (event.imported) return cudaErrorNotSupported;  // CUDA allows it; Lockstep does not use it
     if (stream->capture && !stream->capture->valid) return cudaErrorStreamCaptureInvalidated;
     event.captured = stream->capture != nullptr;
     event.capture = stream->capture;
@@ -170,7 +173,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
     if (!begin.timed || !end.timed || !begin.last || !end.last)
       return cudaErrorInvalidResourceHandle;
     if (!begin.last->passed || !end.last->passed) return cudaErrorNotReady;
-    constexpr float kPerOperation = 1e-3F;  // a millisecond is a thousand operations
+    constexpr float kPerOperation = 1e-3F;  // a thousand operations take a millisecond
     *milliseconds =
         kPerOperation * (static_cast<float>(end.last->time) - static_cast<float>(begin.last->time));
     return cudaSuccess;

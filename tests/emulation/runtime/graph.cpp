@@ -8,7 +8,7 @@ using namespace lockstep::emulation;
 
 namespace {
 
-// `last`, and all that comes before them.
+// The nodes in `last` and all their predecessors.
 std::set<size_t> reached_from(const GraphNodes& nodes, std::vector<size_t> last) {
   std::set<size_t> reached;
   while (!last.empty()) {
@@ -20,7 +20,8 @@ std::set<size_t> reached_from(const GraphNodes& nodes, std::vector<size_t> last)
   return reached;
 }
 
-// Takes all streams out of the capture. False if one has work that its origin does not follow.
+// Detaches all streams from the capture. False if one of them has work that the capture's origin
+// has not joined.
 bool detach(const Capture& capture) {
   const std::set<size_t> joined = reached_from(capture.nodes, capture.origin->after);
   bool all = true;
@@ -95,7 +96,8 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable,
                                  cudaGraph_t graph,
                                  unsigned long long flags) {
-  // Upload is cudaGraphInstantiateWithParams' alone; graphs that devices launch are nobody's here.
+  // Only cudaGraphInstantiateWithParams supports the upload flag; Lockstep does not launch graphs
+  // from devices.
   constexpr unsigned long long kKnown =
       cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
   return api([&] {

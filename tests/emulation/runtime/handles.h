@@ -1,4 +1,4 @@
-// Things that the program holds by pointer and gives back.
+// Objects that the program refers to by pointer and returns.
 #pragma once
 
 #include <algorithm>

@@ -10,9 +10,9 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-// Device memory lies on pages of its own, which may be shared with other processes; but where
-// memory checkers watch it ends where it was asked to, so that they see an access beyond it, and
-// only whole pages may be shared.
+// Device memory uses whole pages, which can be shared with other processes. Under AddressSanitizer
+// it has exactly the requested size, so that an access beyond it is detected; then only memory of
+// whole pages can be shared.
 size_t held_bytes(size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   return bytes;
@@ -29,7 +29,7 @@ void* Heap::allocate(size_t bytes, Place place, int device) {
   std::memset(memory, 0xff, bytes);
   const bool pinned = place == Place::kPinned;
   permit(memory, bytes, pinned ? Memory::kPinned : Memory::kDevice);
-  if (pinned) note_written(memory, bytes);  // the host writes unseen
+  if (pinned) note_written(memory, bytes);  // the host's own writes are not observed
   blocks_[static_cast<std::byte*>(memory)] = {bytes, place, device};
   return memory;
 }
@@ -69,7 +69,7 @@ void* Heap::import(const PagesHandle& handle) {
   if (!pages) return nullptr;
   void* const memory = pages->memory();
   permit(memory, handle.bytes, Memory::kDevice);
-  note_written(memory, handle.bytes);  // by its owner
+  note_written(memory, handle.bytes);  // by the process that owns it
   blocks_[static_cast<std::byte*>(memory)] = {
       handle.bytes, Place::kDevice, handle.device, std::move(pages), 1};
   return memory;

@@ -19,28 +19,32 @@ class Heap {
   struct Block {
     size_t bytes;
     Place place;
-    int device;                               // that was current
-    std::shared_ptr<SharedPages> pages = {};  // where other processes see it
-    int imports = 0;                          // how often another's was opened; 0: it is ours
+    int device;                               // the current device at allocation
+    std::shared_ptr<SharedPages> pages = {};  // if shared with other processes
+    int imports = 0;                          // times an imported block was opened; 0: own block
   };
 
-  // Every bit set: NaN in floats. Null when the system has no more. Requires: bytes > 0.
+  // The memory has every bit set: NaN in floats. Null if the system has no more memory. Requires:
+  // bytes > 0.
   void* allocate(size_t bytes, Place place, int device);
-  // False unless `begin` is the beginning of a block in that place.
+  // False unless `begin` is the beginning of a block of type `place`.
   bool free(void* begin, Place place);
 
-  // Lets other processes see the block of the device that holds `at`. Nothing if there is none.
+  // Shares the device block that contains `at` with other processes. Nothing if there is no such
+  // block or it cannot be shared.
   std::optional<PagesHandle> share(const void* at);
-  // Another process's block. Null if there is no such. The same memory however often it is opened.
+  // Opens another process's block; null if it does not exist. Opening it again returns the same
+  // memory.
   void* import(const PagesHandle& handle);
-  bool close(void* begin);  // false unless it was opened
+  bool close(void* begin);  // false unless the block was opened
 
-  // The block that holds `at`; null for memory that is nobody's.
+  // The block that contains `at`; null if there is none.
   const Block* find(const void* at) const;
-  std::span<const std::byte> range_of(const void* at) const;  // its bytes
-  // Where these bytes lie; nothing if they leave the block that they begin in.
+  std::span<const std::byte> range_of(const void* at) const;  // the block's bytes
+  // The type of memory of these bytes; nothing if they extend beyond the block in which they begin.
   std::optional<Place> place_of(const void* at, size_t bytes) const;
-  // As cudaMalloc is known to take them: from 2 MiB on in units of 2 MiB, else of 512 bytes.
+  // The bytes that cudaMalloc is known to use: a multiple of 2 MiB from 2 MiB on, otherwise of 512
+  // bytes.
   static size_t taken_bytes(size_t bytes);
   size_t device_bytes(int device) const;
   size_t pinned_bytes() const;

@@ -1,6 +1,7 @@
-// The API's functions for memory and events of other processes, and the one of the driver's.
-// LOCKSTEP_EMULATION_IPC plants a fault: no-peers, devices do not reach each other; refused, as in
-// containers apart; elsewhere, handles are for the wrong part of an allocation.
+// The API's functions for memory and events of other processes, and the one driver function that
+// Lockstep calls. LOCKSTEP_EMULATION_IPC plants a fault. no-peers: devices have no peer access.
+// refused: handles cannot be opened, as between separate containers. elsewhere: handles refer to
+// the wrong part of an allocation.
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -28,7 +29,7 @@ PagesHandle opened(const CudaHandle& handle) {
   return pages;
 }
 
-// Why a handle is not for this process.
+// The error if this process cannot open the handle.
 cudaError_t refusal_of(const PagesHandle& pages) {
   if (pages.process == getpid()) return cudaErrorDeviceUninitialized;
   return planted() == "refused" ? cudaErrorMapBufferObjectFailed : cudaSuccess;
@@ -38,7 +39,7 @@ bool are_peers(int one, int other) {
   return one != other && planted() != "no-peers";
 }
 
-// 1: CUDA_ERROR_INVALID_VALUE.
+// Returns 0, or 1: CUDA_ERROR_INVALID_VALUE.
 int address_range(unsigned long long* base, size_t* bytes, unsigned long long at) {
   const std::lock_guard lock(state().mutex);
   const auto found = state().heap.range_of(reinterpret_cast<const void*>(at));
@@ -77,7 +78,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
     return cudaSuccess;
   });
 }
-// As the real one: any address in an allocation gives the handle of all of it.
+// Like the real function: any address in an allocation gives the handle of the whole allocation.
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
   return api([&] {
     const std::optional<PagesHandle> pages = state().heap.share(memory);
@@ -115,7 +116,7 @@ cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t even
     const PagesHandle& pages = event->shared->handle();
     *handle = {};
     std::memcpy(handle, &pages, sizeof(pages));
-    start_serving_others();
+    start_serving_thread();
     return cudaSuccess;
   });
 }

@@ -1,4 +1,4 @@
-// Kernel launches: the device's limits, then the stream's queue.
+// Kernel launches: checks the device's limits, then adds the kernel to the stream's queue.
 #include "tests/emulation/launch.h"
 
 #include "tests/emulation/runtime/capture.h"
@@ -34,8 +34,9 @@ cudaError_t enqueue_launch(
       ++runtime_counters.launches;
       ++runtime_counters.launches_of[call.op];
     }
-    return give(*stream,
-                [=, call = std::move(call)] { run_grid(call, grid, block, dynamic_shared_bytes); });
+    return submit(*stream, [=, call = std::move(call)] {
+      run_grid(call, grid, block, dynamic_shared_bytes);
+    });
   });
 }
 

@@ -1,20 +1,20 @@
-// Shared libraries that the emulated machine has.
+// The shared libraries of the emulated machine.
 #pragma once
 
 namespace lockstep::emulation {
 
 struct FakeLibrary {
-  void* (*symbol)(const char* name);  // null: it has no such function
+  void* (*symbol)(const char* name);  // null: the library lacks the function
 };
 
-// One of a library's functions, for a table of them. It is defined by the library's own header.
+// An entry in a table of a library's functions. The library's own header declares the function.
 struct FakeFunction {
   const char* name;
   void* address;
 };
 #define LS_FAKE(function) {#function, reinterpret_cast<void*>(&(function))}
 
-// Null: it is not installed.
+// Null: the library is not installed.
 const FakeLibrary* find_library(const char* soname);
 const FakeLibrary* fake_driver();
 const FakeLibrary* fake_nccl();

@@ -31,7 +31,7 @@ cudaError_t allocate(void** memory, size_t bytes, Place place) {
   return cudaSuccess;
 }
 
-// As the real one, waits for all that might use the memory.
+// Like the real runtime, waits for all work that might use the memory.
 cudaError_t free_when_idle(void* memory, Place place) {
   if (memory == nullptr) return cudaSuccess;
   if (const cudaError_t status = refuse_while_capturing(); status != cudaSuccess) return status;

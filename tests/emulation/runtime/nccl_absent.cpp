@@ -1,4 +1,4 @@
-// Where the build has no nccl.h, nothing looks for a fake.
+// For builds without nccl.h, where nothing looks for a fake.
 #include "tests/emulation/runtime/libraries.h"
 
 namespace lockstep::emulation {

@@ -34,9 +34,9 @@ bool can_run(const CUstream_st& stream) {
   return !next.nodes || next.nodes->empty() || !ready_nodes(next).empty();
 }
 
-// The rest is up to other processes, which may wait for this one.
+// Only other processes can make progress, and they may wait for this one.
 void let_others_run() {
-  run_what_others_wait_for();
+  run_awaited_work();
   std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 

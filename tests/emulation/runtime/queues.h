@@ -1,4 +1,4 @@
-// Streams as queues of work, and in what order that work runs.
+// Streams as queues of work, and the order in which that work runs.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@
 
 namespace lockstep::emulation {
 
-// A point in a stream's order, a new one for each cudaEventRecord.
+// A point in a stream's order. Each cudaEventRecord makes a new one.
 struct Point {
   bool passed = false;
-  uint64_t time = 0;  // operations that had run by then
+  uint64_t time = 0;  // number of operations that had run by then
 };
 
 struct GraphNode {
   std::function<void()> run;
-  std::vector<size_t> after;         // these nodes
-  std::function<bool()> ready = {};  // asked when its turn has come; empty: it is
-  int priority = 0;                  // of the stream that it was captured from
+  std::vector<size_t> after;         // predecessors
+  std::function<bool()> ready = {};  // polled once it is the node's turn; empty: always ready
+  int priority = 0;                  // of the stream from which it was captured
 };
 using GraphNodes = std::vector<GraphNode>;
 
-// Waits for a point, runs nodes, passes a point; each may be missing.
+// Waits for a point, runs nodes and passes a point, in this order; each part is optional.
 struct Operation {
   std::shared_ptr<Point> waits = {};
   std::shared_ptr<const GraphNodes> nodes = {};
   std::shared_ptr<Point> passes = {};
   std::vector<bool> ran = {};
-  std::optional<int> priority = {};  // of all nodes; nothing: each has its own
+  std::optional<int> priority = {};  // for all nodes; nothing: each has its own
 };
 
 struct Capture;
@@ -47,10 +47,10 @@ struct CUstream_st {
   unsigned flags = 0;
   int priority = 0;
   int number = 0;
-  bool destroyed = false;  // by the program; its work still runs
+  bool destroyed = false;  // by the program; queued work still runs
   std::deque<lockstep::emulation::Operation> queue = {};
   std::shared_ptr<lockstep::emulation::Capture> capture = {};
-  std::vector<size_t> after = {};  // nodes of the capture that its next one follows
+  std::vector<size_t> after = {};  // predecessors of its next node in the capture
 };
 
 namespace lockstep::emulation {
@@ -59,20 +59,22 @@ class Queues {
  public:
   CUstream_st& create(int device, unsigned flags, int priority);
   void destroy(CUstream_st& stream);
-  // Null for a handle that is none.
+  // Null for an unknown handle.
   CUstream_st* find(cudaStream_t handle);
   const std::vector<std::unique_ptr<CUstream_st>>& streams() const { return streams_; }
   void clear();
   void set_order(StreamOrder order, uint64_t seed);
 
-  // The legacy default stream follows all blocking streams, and they follow it.
+  // Adds an operation. The legacy default stream waits for all blocking streams, and they wait for
+  // it.
   void push(CUstream_st& stream, Operation operation);
 
-  // Run what is needed until all in `stream` has run, `point` is passed, or everything has run.
+  // These run the necessary work until `stream` is empty, `point` has passed, or all streams are
+  // empty.
   void finish(CUstream_st& stream);
   void finish(const Point& point);
   void finish_all();
-  // One step toward it: a caller that asks again and again gets there.
+  // Run one step toward that; enough calls reach it.
   void advance(CUstream_st& stream);
   void advance(const Point& point);
 
@@ -80,14 +82,14 @@ class Queues {
   CUstream_st& passer_of(const Point& point);
   void follow(CUstream_st& later, CUstream_st& earlier);
   bool run_any();
-  bool run_one(CUstream_st& stream);  // false: what comes next is not ready
+  bool run_one(CUstream_st& stream);  // false: the next operation is not ready
   size_t pick_node(const Operation& operation, const std::vector<size_t>& candidates);
 
   CUstream_st default_stream_;
   std::vector<std::unique_ptr<CUstream_st>> streams_;  // in order of creation
   StreamOrder order_ = StreamOrder::kEager;
   std::mt19937_64 random_;
-  uint64_t eagerness_ = 0;  // of a seed: operations that run at most when one is queued
+  uint64_t eagerness_ = 0;  // of the seed: operations that may run when one is queued
   uint64_t clock_ = 0;
   int created_ = 0;
 };

@@ -9,13 +9,13 @@
 namespace lockstep::emulation {
 namespace {
 
-bool serving = false;  // with the lock: work that runs may come here again
+bool serving = false;  // guarded by the lock; work that runs may call this again
 
 void serve() {
   for (;;) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
     const std::unique_lock lock(state().mutex, std::try_to_lock);
-    if (lock) run_what_others_wait_for();
+    if (lock) run_awaited_work();
   }
 }
 
@@ -31,19 +31,19 @@ std::shared_ptr<SharedEvent> SharedEvent::open(const PagesHandle& handle) {
   return pages ? std::make_shared<SharedEvent>(std::move(pages)) : nullptr;
 }
 
-void run_what_others_wait_for() {
+void run_awaited_work() {
   if (serving) return;
   serving = true;
   state().events.for_each([](const CUevent_st& event) {
     const bool own = event.shared && !event.imported && event.last;
-    if (own && event.shared->is_wanted() && !event.last->passed) {
+    if (own && event.shared->has_waiter() && !event.last->passed) {
       state().queues.advance(*event.last);
     }
   });
   serving = false;
 }
 
-void start_serving_others() {
+void start_serving_thread() {
   static std::once_flag once;
   std::call_once(once, [] { std::thread(serve).detach(); });
 }

@@ -1,4 +1,4 @@
-// An event whose state lies where other processes see it.
+// An event whose state is in memory that other processes can read.
 #pragma once
 
 #include <atomic>
@@ -14,29 +14,29 @@ namespace lockstep::emulation {
 class SharedEvent {
  public:
   static std::shared_ptr<SharedEvent> create(int device);
-  // Another process's. Null: there is no such event.
+  // Opens another process's event. Null: there is no such event.
   static std::shared_ptr<SharedEvent> open(const PagesHandle& handle);
   explicit SharedEvent(std::shared_ptr<SharedPages> pages) : pages_(std::move(pages)) {}
 
   const PagesHandle& handle() const { return pages_->handle(); }
 
-  // A record was asked for: its number.
+  // Notes that a record was queued, and returns its number.
   uint64_t record(bool urgent) {
     state().urgent = urgent;
     return ++state().recorded;
   }
   uint64_t recorded() const { return state().recorded; }
-  bool urgent() const { return state().urgent; }  // the last record's stream
+  bool urgent() const { return state().urgent; }  // of the last record's stream
 
   void pass(uint64_t number) { state().passed = number; }
   bool has_passed(uint64_t number) const { return state().passed >= number; }
-  // A stream of another process has come to its wait.
-  void want(uint64_t number) { state().wanted = number; }
-  bool is_wanted() const { return state().wanted > state().passed; }
+  // A stream of another process, or its host, waits for record `number`.
+  void note_waiter(uint64_t number) { state().awaited = number; }
+  bool has_waiter() const { return state().awaited > state().passed; }
 
  private:
   struct State {
-    std::atomic<uint64_t> recorded, passed, wanted;
+    std::atomic<uint64_t> recorded, passed, awaited;
     std::atomic<bool> urgent;
   };
   State& state() const { return *static_cast<State*>(pages_->memory()); }
@@ -44,11 +44,11 @@ class SharedEvent {
   std::shared_ptr<SharedPages> pages_;
 };
 
-// A device runs whether its host waits for it or not, and lazy queues run when somebody waits: so
-// this runs what streams of other processes wait for. While the host holds the runtime's lock and
-// can go on no further it calls this itself; else a thread does, which the first exported event
-// starts.
-void run_what_others_wait_for();
-void start_serving_others();
+// A real device makes progress whether or not its host waits, but lazy queues run only when
+// somebody waits. This function runs the work that streams of other processes wait for. A host that
+// holds the runtime's lock and cannot make progress calls it itself; otherwise a thread calls it,
+// which the first exported event starts.
+void run_awaited_work();
+void start_serving_thread();
 
 }  // namespace lockstep::emulation

@@ -1,5 +1,5 @@
 // Memory that processes of the emulated machine share. It has no name in a file system, so nothing
-// is left behind; others reach it through the process that made it.
+// is left behind; other processes open it through the process that created it.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace lockstep::emulation {
 
-// Content of CUDA's handles.
+// The content of CUDA's IPC handles.
 struct PagesHandle {
   pid_t process;
   int file;
-  uint64_t identity;  // of the file: numbers are used again
+  uint64_t identity;  // the file's inode, since descriptors are reused
   size_t bytes;
   int device;
 };
 
 class SharedPages {
  public:
-  // Zeros. Null: the system has no more.
+  // Zeros. Null: the system has no more memory.
   static std::shared_ptr<SharedPages> create(size_t bytes, int device);
-  // In place of the private pages at `at`, with their contents; they are private again at the end.
-  // Requires: whole pages.
+  // Replaces the private pages at `at` by shared ones with the same contents. The destructor makes
+  // them private again. Requires: whole pages.
   static std::shared_ptr<SharedPages> replace(void* at, size_t bytes, int device);
-  // Another process's. Null: there is no such memory.
+  // Opens another process's memory. Null: there is no such memory.
   static std::shared_ptr<SharedPages> open(const PagesHandle& handle);
 
   SharedPages(const SharedPages&) = delete;

@@ -49,7 +49,7 @@ void driver_from_environment() {
     std::exit(2);
   }
 }
-// A line a process: ranks write to one file.
+// Appends one line per process, since all ranks write to the same file.
 void write_counts() {
   std::FILE* const file = std::fopen(std::getenv("LOCKSTEP_EMULATION_COUNTS"), "a");
   if (file == nullptr) std::_Exit(5);
@@ -75,7 +75,7 @@ void counts_from_environment() {
 }  // namespace
 
 State& state() {
-  static State& state = *new State;  // outlives every static that frees memory
+  static State& state = *new State;  // outlives every static object that frees memory
   return state;
 }
 

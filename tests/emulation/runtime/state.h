@@ -1,4 +1,4 @@
-// State of the fake runtime, and the way that every function of its API takes.
+// The state of the fake runtime, and the wrapper of every function of its API.
 #pragma once
 
 #include <mutex>
@@ -16,15 +16,15 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   std::shared_ptr<const lockstep::emulation::GraphNodes> nodes;
-  bool own_priorities = false;  // of the nodes; else they have the launch stream's
+  bool own_priorities = false;  // nodes keep their priorities; else they have the launch stream's
 };
 
 namespace lockstep::emulation {
 
 struct State {
-  std::recursive_mutex mutex;  // a host function may call back; it is refused
+  std::recursive_mutex mutex;  // recursive: a host function may call the API, which refuses
   FakeMachine machine;
-  cudaError_t sticky = cudaSuccess;  // the fault that lost the device
+  cudaError_t sticky = cudaSuccess;  // the fault after which the device is lost
   bool in_host_function = false;
   Heap heap;
   Queues queues;
@@ -42,14 +42,15 @@ struct ThreadState {
 };
 ThreadState& this_thread();
 
-// Success, or why no call can do anything: no driver, no device, inside a host function.
+// Success, or the reason that every call fails: no driver, no device, or a call from a host
+// function.
 cudaError_t refusal();
-// Keeps a failure for cudaGetLastError.
+// Returns the status, and stores a failure for cudaGetLastError.
 cudaError_t returned(cudaError_t status);
-// Runs `work` of a queue. A Fault, or an earlier one, is the end of the device.
+// Runs queued work. After a Fault the device is lost and runs no more work.
 void run_on_device(const std::function<void()>& work);
 
-// A function of the API: one at a time, and none after a fault.
+// Runs a function of the API: one at a time, and none after a fault.
 template <class Body>
 cudaError_t api(Body&& body) {
   const std::lock_guard lock(state().mutex);
@@ -58,7 +59,7 @@ cudaError_t api(Body&& body) {
   if (status == cudaSuccess) status = body();
   return returned(status);
 }
-// One that gives something back: it does so even when the device is lost.
+// Runs an API function that releases something. It does so even after the device is lost.
 template <class Body>
 cudaError_t release(Body&& body) {
   const std::lock_guard lock(state().mutex);

@@ -6,7 +6,7 @@ using namespace lockstep::emulation;
 
 namespace {
 
-// Calls body(stream) for a handle that is one.
+// Calls body(stream) if the handle is valid.
 template <class Body>
 cudaError_t with_stream(cudaStream_t handle, Body&& body) {
   return api([&] {
@@ -15,7 +15,7 @@ cudaError_t with_stream(cudaStream_t handle, Body&& body) {
   });
 }
 
-// Nobody may wait for, or ask, what is being captured.
+// A stream that is capturing can be neither waited for nor queried.
 cudaError_t refuse_capturing(CUstream_st& stream) {
   invalidate(stream);
   return stream.capture ? cudaErrorStreamCaptureUnsupported : refuse_while_capturing();
@@ -76,7 +76,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* argument) {
   return with_stream(handle, [&](CUstream_st& stream) {
-    return give(stream, [=] {
+    return submit(stream, [=] {
       state().in_host_function = true;
       function(argument);
       state().in_host_function = false;

@@ -1,4 +1,4 @@
-// In place of the product's: ranks that wait sleep at once.
+// Replaces comm/backoff.h: ranks that wait sleep immediately.
 #pragma once
 
 namespace lockstep::comm {

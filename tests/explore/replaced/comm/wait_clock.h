@@ -1,4 +1,4 @@
-// In place of the product's: the explorer's time.
+// Replaces comm/wait_clock.h: the explorer's virtual time.
 #pragma once
 
 #include "tests/explore/explorer.h"

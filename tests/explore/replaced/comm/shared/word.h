@@ -1,4 +1,4 @@
-// In place of the product's: another rank may run before and after each access.
+// Replaces comm/shared/word.h: another rank may run before and after each access.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,8 @@ class Word {
     return explore::access([&] { return std::exchange(value_, value_ - less); });
   }
 
-  // For the explorer, which compares and sleeps in one.
+  // Reads the value without a switch of ranks. The explorer's futex_wait compares and sleeps in one
+  // step.
   uint32_t peek() const { return value_; }
 
  private:
