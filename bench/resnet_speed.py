@@ -113,7 +113,7 @@ def ddp(args: argparse.Namespace, part: str) -> dict:
     kept, others = run_rounds(programs, args.pairs, args.max_others, part)
     isa = ", AVX2" if part.endswith("_avx2") else ""
     return origin("bench/resnet_speed.py") | {
-        "title": f"ResNet-18, CIFAR stem{isa}, 2 ranks beside DDP",
+        "title": f"ResNet-18, CIFAR stem{isa}, 2 ranks (PyTorch: DDP)",
         "batch": batch,
         "steps": steps,
         "best": summary(kept, "lockstep", "torch") | {"others_percent_max": round(max(others))},
