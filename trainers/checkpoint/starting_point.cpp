@@ -282,7 +282,7 @@ void StartingPoint::refuse_later_steps() const {
 
 std::optional<TrainingPosition> StartingPoint::position() const {
   if (!record_) return std::nullopt;
-  TrainingPosition at = record_->at;
+  TrainingPosition at = record_->position;
   if (!best_.known) at.best = {}, at.best_epoch = 0;
   return at;
 }

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -52,7 +53,7 @@ int rank_of_this_process() {
   }
 }
 
-EnvironmentError output_error(const char* why) {
+EnvironmentError output_error(const std::string& why) {
   return EnvironmentError("what was printed could not be written",
                           why,
                           "more space where standard output goes, or another file");
