@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/round_up.h"
+
 namespace lockstep::comm {
 namespace {
 
@@ -52,7 +54,7 @@ std::vector<Bucket> make_buckets(Communicator& peers,
                                  const BucketLayout& layout) {
   const auto element_bytes = static_cast<int64_t>(size_of(layout.wire));
   const auto aligned = [alignment = 256 / element_bytes](int64_t elements) {
-    return (elements + alignment - 1) / alignment * alignment;
+    return round_up(elements, alignment);
   };
   std::vector<int64_t> bytes;
   for (const size_t place : places) {

@@ -52,7 +52,7 @@ class ExchangeClock {
   void start(size_t bucket) { step_.buckets[bucket].start = Clock::now(); }
   void end(size_t bucket);
 
-  // As long as this lives, the exchange holds the calling thread up.
+  // While this object lives, the calling thread waits for the exchange.
   class Exposed {
    public:
     explicit Exposed(ExchangeClock& clock) : clock_(clock), since_(Clock::now()) {}

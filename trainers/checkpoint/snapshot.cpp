@@ -9,6 +9,7 @@
 
 #include "core/cuda/memory.h"
 #include "core/memory_limit.h"
+#include "core/round_up.h"
 #include "core/transfer.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 
@@ -19,7 +20,7 @@ namespace {
 constexpr size_t kPartAlignment = 64;
 
 size_t part_bytes(const Tensor& tensor) {
-  return (tensor.nbytes() + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+  return round_up<size_t>(tensor.nbytes(), kPartAlignment);
 }
 
 struct HostCopy {
