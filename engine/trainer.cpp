@@ -17,6 +17,7 @@
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_step.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep {
 namespace {
@@ -154,14 +155,12 @@ void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
   if (ranks.rank() == 0) {
     try {
       body();
-    } catch (const Error& error) {
-      code = error.code();
-      parts[0] = error.what();
-      parts[1] = error.why();
-      parts[2] = error.hint();
     } catch (const std::exception& error) {
-      code = ExitCode::kEnvironment;
-      parts[0] = error.what();
+      const Error known = trainers::as_error(error);
+      code = known.code();
+      parts[0] = known.what();
+      parts[1] = known.why();
+      parts[2] = known.hint();
     }
   }
   ranks.broadcast(std::as_writable_bytes(std::span(&code, 1)), 0);

@@ -52,8 +52,8 @@ struct RankOptions {
 struct TrainerOptions {
   int64_t batch = 64;  // images a step, over all ranks
   // Pieces that a step's images are cut into, and batch norm's groups; absent: one a rank and
-  // thread, and one a rank. A run has the same bits on each number of ranks, a power of two, that
-  // divides both.
+  // thread, and one a rank. With both set, a run has the same bits on each number of ranks, a power
+  // of two, that divides the shards.
   std::optional<int64_t> shards = {};
   std::optional<int64_t> batch_norm_groups = {};
   int64_t epochs = 1;

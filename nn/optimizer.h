@@ -277,7 +277,7 @@ class Lookahead : public AveragingOptimizer {
  private:
   bool from_initial_weights() const { return params_.variant != LookaheadVariant::kAlphadl; }
   bool synchronizes_after(int64_t step) const;
-  int64_t falls_over() const;  // steps over which alpha falls to its value; 0: constant
+  int64_t alpha_decay_steps() const;  // until alpha has its final value; 0: constant
   void step_on_host(Stream& stream);
   void synchronize(Stream& stream, const kernels::LookaheadParams& how);
 

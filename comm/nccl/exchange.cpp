@@ -10,6 +10,7 @@
 #include "comm/device_exchange.h"
 #include "comm/schedule.h"
 #include "core/cuda/graph.h"
+#include "core/round_up.h"
 #include "kernels/elementwise/add.h"
 #include "kernels/elementwise/copy.h"
 #include "kernels/reduce/peer_sum.h"
@@ -26,8 +27,8 @@ int64_t row_of(int ranks, std::span<const Bucket> buckets) {
   int64_t largest = 0;
   for (const Bucket& bucket : buckets) {
     const int64_t unit = unit_of(bucket.values);
-    const int64_t units = (bucket.values.numel() + unit - 1) / unit;
-    largest = std::max(largest, (units + ranks - 1) / ranks * unit);
+    const int64_t units = ceil_div(bucket.values.numel(), unit);
+    largest = std::max(largest, ceil_div(units, int64_t{ranks}) * unit);
   }
   return largest;
 }

@@ -1,3 +1,4 @@
+#include "core/round_up.h"
 #include "kernels/pool/avg_pool2d.h"
 #include "kernels/support/cpu/cpu_loops.h"
 #include "kernels/support/cpu/float_line.h"
@@ -16,7 +17,7 @@ template <class T>
 void mean_of_pixels(
     const T* first, const T* end, int64_t pixels, int64_t channels, int64_t count, T* mean) {
   float sums[kChannelsAtOnce];
-  std::fill_n(sums, (count + kLineLanes - 1) / kLineLanes * kLineLanes, 0.0F);
+  std::fill_n(sums, round_up(count, kLineLanes), 0.0F);
   for (int64_t p = 0; p < pixels; ++p) {
     const T* pixel = first + p * channels;
     for (int64_t c = 0; c < count; c += kLineLanes) {

@@ -35,7 +35,7 @@ void Lookahead::step(Stream& stream) {
               {.alpha = params_.alpha,
                .k = params_.k,
                .begin = from_initial_weights() ? 0 : 1,
-               .total = falls_over(),
+               .total = alpha_decay_steps(),
                .state = control().state});
 }
 
@@ -44,7 +44,7 @@ void Lookahead::step_on_host(Stream& stream) {
   fast().step(stream);
   if (step == 1 && !from_initial_weights()) copy_values(stream);
   if (!synchronizes_after(step)) return;
-  synchronize(stream, {.alpha = params_.alpha, .step = step, .total = falls_over()});
+  synchronize(stream, {.alpha = params_.alpha, .step = step, .total = alpha_decay_steps()});
 }
 
 void Lookahead::finish(Stream& stream) {
@@ -57,7 +57,7 @@ bool Lookahead::synchronizes_after(int64_t step) const {
   return step > 1 && (step - 1) % params_.k == 0;
 }
 
-int64_t Lookahead::falls_over() const {
+int64_t Lookahead::alpha_decay_steps() const {
   return params_.variant == LookaheadVariant::kAirbench ? params_.total_steps : 0;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "comm/nccl/connect.h"
+#include "comm/nccl/ranks.h"
 #include "comm/single.h"
 #include "core/cuda/device.h"
 #include "core/cuda/graph.h"
@@ -266,6 +267,26 @@ TEST(NcclExchange, FailuresEndInTheirExitCodes) {
   }
   for (const char* fault : {"init-hangs", "hangs:5", "hangs:11", "async-error:5"}) {
     EXPECT_EQ(exit_code(2, {.fault = fault}), 75) << fault;
+  }
+}
+
+// Of the emulation: a group's sums are of its tensors in the order of the calls.
+TEST(EmulatedNccl, AGroupSumsEachOfItsTensors) {
+  emulation::reset_runtime();
+  SingleCommunicator alone;
+  Ranks ranks(alone, std::chrono::milliseconds(1000));
+  Stream stream(Device::kCuda);
+  std::vector<Tensor> sums;
+  for (int step = 0; step < 2; ++step) {
+    sums.push_back(Tensor::zeros({131}, Dtype::kF32, Device::kCuda));
+    transfer(stream, rank_values({131}, 0, step), sums.back());
+  }
+  ranks.group("two sums", [&] {
+    for (Tensor& sum : sums) ranks.all_reduce(sum, stream);
+  });
+  for (int step = 0; step < 2; ++step) {
+    const Tensor sum = to_cpu(stream, sums[static_cast<size_t>(step)]);
+    EXPECT_TRUE(same_bits(sum, rank_values({131}, 0, step))) << step;
   }
 }
 

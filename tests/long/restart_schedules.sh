@@ -72,4 +72,4 @@ for (( ; i < count; i++)); do
 done
 left=$(find /dev/shm -maxdepth 1 -name "lockstep.$(id -u).*" -newer "$work/base.log")
 [ -z "$left" ] || echo "left: $left"
-[ $failed = 0 ]
+[ $failed = 0 ] && [ -z "$left" ]

@@ -40,6 +40,14 @@ TEST(FlagPages, CompletionsHaveEveryFlagAndAlias) {
   EXPECT_THAT(convnet, HasSubstr("--arch|-a|--model) COMPREPLY=($(compgen -W 'convnet toy_net'"));
 }
 
+TEST(FlagPages, CompletionsKeepApostrophes) {
+  for (const char* shell : {"zsh", "fish"}) {
+    EXPECT_THAT(completion_text(Program::kTrainResnet, shell),
+                HasSubstr(R"(leave out an epoch'\''s last step)"))
+        << shell;
+  }
+}
+
 TEST(FlagPages, ManualPageHasEveryFlagInRoff) {
   const std::string page = man_text(Program::kTrainResnet);
   EXPECT_THAT(page, HasSubstr(".TH TRAIN_RESNET 1"));

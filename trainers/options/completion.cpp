@@ -38,10 +38,12 @@ std::string meaning(const Flag& flag) {
   return flag.means.empty() ? std::string(flag.help) : fmt::format("same as {}", flag.means);
 }
 
-// Within '...' of a shell; none of them has an escape there.
-std::string without_quotes(std::string text) {
-  std::erase(text, '\'');
-  return text;
+// Text for between two apostrophes, where no shell has an escape: each ends the quotation, adds an
+// apostrophe and starts the next one.
+std::string within_apostrophes(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '\'' ? R"('\'')" : std::string(1, c);
+  return escaped;
 }
 
 std::string bash_completion(Program program) {
@@ -95,7 +97,7 @@ complete -o filenames -F _{0} {0}
 // zsh reads : and [ ] in a specification.
 std::string zsh_text(const std::string& text) {
   std::string escaped;
-  for (const char c : without_quotes(text)) {
+  for (const char c : within_apostrophes(text)) {
     if (c == ':' || c == '[' || c == ']') escaped += '\\';
     escaped += c;
   }
@@ -164,7 +166,7 @@ std::string fish_completion(Program program) {
         text += " -x";
         break;
     }
-    text += fmt::format(" -d '{}'\n", without_quotes(meaning(flag)));
+    text += fmt::format(" -d '{}'\n", within_apostrophes(meaning(flag)));
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include <dnnl.hpp>
 
 #include "core/dtype.h"
+#include "core/round_up.h"
 #include "core/shape.h"
 
 namespace lockstep::kernels::onednn {
@@ -21,7 +22,7 @@ using Arguments = std::unordered_map<int, dnnl::memory>;  // by DNNL_ARG_*
 inline constexpr size_t kAlignment = 64;
 
 inline size_t aligned(size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return round_up(bytes, kAlignment);
 }
 
 // oneDNN's instruction set, limited by LOCKSTEP_ISA.

@@ -69,7 +69,7 @@ bool Collective::ready() {
 
 void Collective::run() {
   if (communicator_->aborted) return;
-  std::array<int, kMaxRanks> received{}, broadcasts{};
+  std::array<int, kMaxRanks> received{}, sent_to_all{};  // messages of each rank so far
   for (const NcclCall& call : calls_) {
     const auto peer = static_cast<size_t>(call.peer);
     switch (call.kind) {
@@ -79,10 +79,12 @@ void Collective::run() {
         receive(call, communicator_->rank, received.at(peer)++);
         break;
       case NcclCall::Kind::kBroadcast:
-        if (call.peer != communicator_->rank) receive(call, kToAll, broadcasts.at(peer)++);
+        if (call.peer != communicator_->rank) receive(call, kToAll, sent_to_all.at(peer));
+        ++sent_to_all.at(peer);
         break;
       case NcclCall::Kind::kAllReduce:
-        all_reduce(call);
+        all_reduce(call, sent_to_all);
+        for (int& count : sent_to_all) ++count;
     }
   }
   number_ = 0;  // a graph may run it again
@@ -117,16 +119,19 @@ void Collective::receive(const NcclCall& call, int to, int before) {
   note_written(call.to, sent.bytes);
 }
 
-// Sums from the last rank to the first, an order that differs from Lockstep's own.
-void Collective::all_reduce(const NcclCall& call) {
+// Sums from the last rank to the first, an order that differs from Lockstep's own. before[rank] is
+// the index of that rank's values among its messages to all.
+void Collective::all_reduce(const NcclCall& call, std::span<const int> before) {
   World& world = communicator_->world;
   auto* const to = static_cast<std::byte*>(call.to);
   const size_t element = call.bytes() / call.count;
   for (size_t i = 0; i < call.count; ++i) {
     float sum = 0;
     for (int rank = communicator_->size; rank-- > 0;) {
-      const MessageList::Message& sent =
-          message(world.message_list(rank, number_), kToAll, call.bytes());
+      const MessageList::Message& sent = message(world.message_list(rank, number_),
+                                                 kToAll,
+                                                 call.bytes(),
+                                                 before[static_cast<size_t>(rank)]);
       sum += read(world.outbox(rank, number_) + sent.begin + i * element, call.type);
     }
     write(to + i * element, call.type, sum);

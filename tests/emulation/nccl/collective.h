@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,7 @@ class Collective {
  private:
   void write_messages();
   void receive(const NcclCall& call, int to, int before);
-  void all_reduce(const NcclCall& call);
+  void all_reduce(const NcclCall& call, std::span<const int> before);
 
   std::shared_ptr<NcclCommunicator> communicator_;
   std::vector<NcclCall> calls_;

@@ -24,7 +24,6 @@ using namespace lockstep::emulation;
 // The program's handle of a communicator.
 struct ncclComm {
   std::shared_ptr<NcclCommunicator> shared;
-  int polls_until_met = 0;
   bool is_connecting = false;        // not all ranks have joined yet
   std::function<void()> pending;     // calls that have not reached their stream
   bool asked = false;                // the status was polled while calls were pending
@@ -69,8 +68,10 @@ bool may_ask_for_events() {
 void submit_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> calls) {
   const Planted fault = planted();
   ++comm.groups;
-  if (comm.groups == fault.at && fault.kind == "async-error") comm.error = ncclRemoteError;
-  if (comm.groups == fault.at) comm.shared->hangs = true;
+  if (comm.groups == fault.at) {
+    comm.shared->hangs = true;  // work that meets an error does not end either
+    if (fault.kind == "async-error") comm.error = ncclRemoteError;
+  }
   CUstream_st* const stream = state().queues.find(handle);
   const auto work = std::make_shared<Collective>(comm.shared, std::move(calls));
   if (stream == nullptr) {
