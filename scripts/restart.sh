@@ -27,6 +27,8 @@ read_restart_options() {
   [[ $restarts =~ ^[0-9]+$ ]] ||
     refuse_restart "--max-restarts takes a number, got '$restarts'" "--max-restarts 3"
   least=$ranks most=$ranks
+  [ "$is_given$elastic" != no ] ||
+    refuse_restart "--max-restarts wants the number of ranks, to restart as many" "-np $(nproc)"
   [ -n "$elastic" ] || return 0
   [[ $elastic =~ ^[1-9][0-9]*:[1-9][0-9]*$ && ${elastic%:*} -le ${elastic#*:} ]] ||
     refuse_restart "--elastic takes MIN:MAX, got '$elastic'" "--elastic 2:8"
@@ -77,15 +79,22 @@ name_job() {
   [ "$hosts" = one ] || options+=(-x LOCKSTEP_JOB)
 }
 
-# Sets hosts_asked, lines "HOST SLOTS"; none on one host, or in an allocation that mpirun knows.
+# Sets host_options, mpirun's, and hosts_asked, lines "HOST SLOTS"; none on one host, in an allocation that mpirun
+# knows, or where a hostfile leaves slots to mpirun, which counts the hosts' cores.
 read_hosts() {
-  local i
-  hosts_asked=
+  local i of_file
+  hosts_asked='' host_options=()
   for ((i = 0; i < ${#place[@]} - 1; i++)); do
+    case ${place[i]} in -H | --host | --hostfile) host_options+=("${place[i]}" "${place[i + 1]}") ;; esac
     case ${place[i]} in
       -H | --host) hosts_asked+=$(tr ',' '\n' <<<"${place[i + 1]}" | tr ':' ' ')$'\n' ;;
       --hostfile)
-        hosts_asked+=$(sed -nE 's/#.*//; s/^([^ ]+)( +slots *= *([0-9]+))?.*/\1 \3/p' "${place[i + 1]}")$'\n'
+        of_file=$(sed -nE 's/#.*//; s/^\s*(\S+)(.*\sslots\s*=\s*([0-9]+))?.*/\1 \3/p' "${place[i + 1]}")
+        if grep -q ' $' <<<"$of_file"; then
+          [ -z "$elastic" ] || refuse_restart "--elastic wants slots= for each host of a hostfile" "node1 slots=8"
+          hosts_asked='' && return
+        fi
+        hosts_asked+=$of_file$'\n'
         ;;
     esac
   done
@@ -134,7 +143,7 @@ settle_ranks() {
     wait $! || true
   done
   place=(-np "$ranks")
-  [ -z "${found%% *}" ] || place+=(--host "${found%% *}")
+  if [ -n "${found%% *}" ]; then place+=(--host "${found%% *}"); else place+=("${host_options[@]}"); fi
 }
 
 # Asks the job to stop once there is room for more ranks.

@@ -73,6 +73,14 @@ run lost -np 2 --max-restarts 1 -- --max-steps 40 --save-steps 4
 expect_code 137
 says 1 'run: rank 1 .*: restart 1 of 1 goes on from step [48] with 2 ranks$'
 says 1 'run: rank 1 on .* was lost (signal 9, Killed); it gives up: 1 of 1 restarts are used$'
+printf '\tlocalhost\t# mpirun counts its cores\n' >"$work/hosts"
+run listed -np 2 --hostfile "$work/hosts" --max-restarts 1 -- --max-steps 40 --save-steps 4
+expect_code 137
+says 1 'restart 1 of 1 goes on from step [48] with 2 ranks$'
+says 2 "mpirun -np 2 --hostfile $work/hosts"
+run unnumbered --max-restarts 1 -- --max-steps 4
+expect_code 2
+says 1 'max-restarts wants the number of ranks'
 run fewer --max-restarts 3 --elastic 1:2 -- --max-steps 40
 expect_code 0
 says 1 ': restart 2 of 3 goes on from the beginning with 1 rank$'
