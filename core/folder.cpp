@@ -81,11 +81,15 @@ std::vector<std::string> Folder::names() const {
                                                     closedir);
   if (!entries) fail_at_folder(path_, "open", errno);
   std::vector<std::string> names;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of this call alone
-  while (const dirent* entry = readdir(entries.get())) {
+  while (true) {
+    errno = 0;  // readdir() returns null at the end and after an error
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of this call alone
+    const dirent* const entry = readdir(entries.get());
+    if (entry == nullptr) break;
     const std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(name);
   }
+  if (errno != 0) fail_at_folder(path_, "list", errno);
   return names;
 }
 

@@ -58,14 +58,25 @@ void RankListener::accept_connections() {
   while (true) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) return;
-    if (pending_.size() == kMaxWaiting) {
-      reject(pending_.front(), "it said nothing while many others came");
-      pending_.erase(pending_.begin());
-    }
+    const bool has_room = pending_.size() < kMaxWaiting || reject_silent();
     prepare(socket.get());
     const Address from = Address::of_peer(socket.get());
     pending_.push_back({std::move(socket), from, Clock::now() + kHelloTime});
+    if (!has_room) return;  // what the others say is read first
   }
+}
+
+bool RankListener::reject_silent() {
+  const auto is_silent = [](const Connection& connection) {
+    std::byte next{};
+    const int socket = connection.socket.get();
+    return connection.bytes == 0 && ::recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+  };
+  const auto silent = std::ranges::find_if(pending_, is_silent);
+  if (silent == pending_.end()) return false;
+  reject(*silent, "it said nothing while many others came");
+  pending_.erase(silent);
+  return true;
 }
 
 RankListener::State RankListener::read(Connection& connection) {

@@ -87,6 +87,8 @@ class RankListener {
   enum class State : uint8_t { kWaiting, kAccepted, kRejected };
 
   void accept_connections();
+  // Whether one of the pending connections had said nothing.
+  bool reject_silent();
   State read(Connection& connection);
   void reject(const Connection& connection, const std::string& why);
 

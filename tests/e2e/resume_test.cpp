@@ -173,6 +173,47 @@ TEST_F(Resume, AnEvaluationThatComesFirstHasTheEpochsFigures) {
   EXPECT_EQ(row("stopped_late"), row("whole"));
 }
 
+// The first process is killed before its first checkpoint.
+TEST_F(Resume, ARunThatBeginsAgainReplacesItsCsv) {
+  const Arguments more = {"--csv", path("begun.csv").string(), "--resume", "auto"};
+  ASSERT_EQ(run(1, "begun", more, "kill:rank=0,step=12").exit_code, 137);
+  fs::remove_all(path("begun") / "checkpoints");
+  const ProgramResult again = run(1, "begun", more);
+  ASSERT_EQ(again.exit_code, 0) << said(again);
+  EXPECT_EQ(count_of(read_text(path("begun.csv")), "\n"), 1 + 3);
+  const ProgramResult other = run(1, "other_run", more);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("it holds the epochs of another run"));
+}
+
+TEST_F(Resume, AnEvaluationLeavesTheRunsRecord) {
+  copy_base_to("recorded");
+  const std::string record = read_text(path("recorded") / "run.json");
+  const std::string where = path("recorded").string();
+  const ProgramResult refused = run(1, "recorded", {"-e", "--resume", where});
+  EXPECT_EQ(refused.exit_code, 2) << said(refused);
+  EXPECT_THAT(refused.err, HasSubstr("would replace the record of " + where));
+  const ProgramResult evaluated = run(1, "recorded", {"-e", "--resume", "auto"});
+  ASSERT_EQ(evaluated.exit_code, 0) << said(evaluated);
+  EXPECT_EQ(read_text(path("recorded") / "run.json"), record);
+  std::smatch found;
+  const std::regex written("\nrecord  (runs/.*)/run.json\n");
+  ASSERT_TRUE(std::regex_search(evaluated.out, found, written)) << said(evaluated);
+  fs::remove_all(found[1].str());
+}
+
+TEST_F(Resume, TwoSourcesOfWeightsContradictEachOther) {
+  const ProgramResult result = run(1,
+                                   "two_sources",
+                                   {"-e",
+                                    "--resume",
+                                    path("base").string(),
+                                    "--pretrained",
+                                    checkpoint("base", "best.safetensors")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--resume PATH and --pretrained contradict each other"));
+}
+
 TEST_F(Resume, LaterStepsAreNotRemovedUnasked) {
   copy_base_to("later");
   const std::string older = checkpoint("later", "step0000010.safetensors");

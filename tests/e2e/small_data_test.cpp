@@ -46,17 +46,18 @@ TEST_F(SmallData, DropLastLeavesOutShortSteps) {
   ASSERT_EQ(run.exit_code, 0) << said(run);
   EXPECT_THAT(run.out, HasSubstr(" 6 steps "));
   const std::string last = weights(dir_ / "run");
-  // A resumed run keeps --drop-last.
-  const ProgramResult more = run_program({"train_convnet",
-                                          (dir_ / "data").string(),
-                                          "--resume",
-                                          last,
-                                          "--epochs",
-                                          "3",
-                                          "-o",
-                                          (dir_ / "more").string()});
-  ASSERT_EQ(more.exit_code, 0) << said(more);
-  EXPECT_THAT(more.out, HasSubstr(" 9 steps "));
+  // A resumed run keeps --drop-last, and so does one that is resumed from it.
+  std::string from = last;
+  for (const auto& [epochs, steps] : {std::pair("3", " 9 steps "), std::pair("4", " 12 steps ")}) {
+    const fs::path more = dir_ / (std::string("more") + epochs);
+    const std::string data = (dir_ / "data").string();
+    const ProgramResult resumed = run_program(
+        {"train_convnet", data, "--resume", from, "--epochs", epochs, "-o", more.string()});
+    ASSERT_EQ(resumed.exit_code, 0) << said(resumed);
+    EXPECT_THAT(resumed.out, HasSubstr(steps));
+    EXPECT_THAT(resumed.err, Not(HasSubstr("drop-last")));
+    from = weights(more);
+  }
   const ProgramResult other = run_program(line("other", {"--resume", last, "--no-drop-last"}));
   EXPECT_EQ(other.exit_code, 4);
   EXPECT_THAT(other.err, HasSubstr("the checkpoint's run has --drop-last"));

@@ -41,7 +41,7 @@ TEST(CudaSnapshot, IsReadOnceItIsThereAndLaterStepsComeAfterIt) {
     writer.advance();
     EXPECT_LT(list_checkpoints(dir.path()).size(), static_cast<size_t>(step));
     writer.finish();
-    ASSERT_TRUE(writer.last_is_saved());
+    ASSERT_EQ(writer.last_is_saved(), true);
     EXPECT_EQ(digest_of_row_major(read_safetensors(dir / model_file_name(step)).tensors), before);
     stream.synchronize();
     EXPECT_NE(state_digest(*model), before);

@@ -113,11 +113,11 @@ TEST_F(BackgroundSave, FilesHoldTheStepsValuesWhateverTrainingDoesMeanwhile) {
     train_on();
     ASSERT_NE(run_.digest(), before);
     to.advance();
-    EXPECT_FALSE(to.last_is_saved());
+    EXPECT_EQ(to.last_is_saved(), false);
     EXPECT_FALSE(fs::exists(file(step)));
     disk.holds = false;
     to.finish();
-    EXPECT_TRUE(to.last_is_saved());
+    EXPECT_EQ(to.last_is_saved(), true);
     const Checkpoint found = read_checkpoint(file(step));
     EXPECT_EQ(digest_of_row_major(found.model) ^ digest_of_row_major(found.optimizer), before);
     EXPECT_EQ(found.record.position.steps, step);
@@ -185,7 +185,7 @@ TEST_F(BackgroundSave, AFailureIsSaidWhenItIsKnownWithTheStepItBelongsTo) {
   EXPECT_EQ(said_, "");
   disk.holds = false;
   to.finish();
-  EXPECT_FALSE(to.last_is_saved());
+  EXPECT_EQ(to.last_is_saved(), false);
   EXPECT_THAT(said_, HasSubstr("best.safetensors of step 20 is not saved\n  why: cannot write "));
   EXPECT_THAT(said_, HasSubstr("step0000020.safetensors of step 20 is not saved\n"));
   EXPECT_THAT(said_, HasSubstr("the newest sound checkpoint is " + file(10).string()));
@@ -193,7 +193,7 @@ TEST_F(BackgroundSave, AFailureIsSaidWhenItIsKnownWithTheStepItBelongsTo) {
   disk.fails = false;
   save(to, 30);
   to.finish();
-  EXPECT_TRUE(to.last_is_saved());
+  EXPECT_EQ(to.last_is_saved(), true);
 }
 
 TEST_F(BackgroundSave, TheEndOfTheWriterWaitsForTheLastSave) {
@@ -222,7 +222,7 @@ TEST_F(BackgroundSave, AFolderThatIsRemovedMeanwhileCostsNothing) {
   folder_ = Folder(other.path());
   disk.holds = false;
   to.finish();
-  EXPECT_TRUE(to.last_is_saved());
+  EXPECT_EQ(to.last_is_saved(), true);
   EXPECT_EQ(said_, "");
   EXPECT_NO_THROW(read_checkpoint(file(10)));
   EXPECT_TRUE(fs::exists(other.path() / "best.safetensors"));

@@ -76,9 +76,9 @@ class Writer : public ::testing::Test {
 
 TEST_F(Writer, KeepsTheNewestAndPointsLastAtIt) {
   CheckpointWriter to = writer(2);
-  EXPECT_FALSE(to.last_is_saved());
+  EXPECT_EQ(to.last_is_saved(), std::nullopt);
   for (const int64_t step : {10, 20, 30, 40}) save(to, step);
-  EXPECT_TRUE(to.last_is_saved());
+  EXPECT_EQ(to.last_is_saved(), true);
   EXPECT_EQ(names_in(dir_.path()),
             (std::set<std::string>{"last.safetensors",
                                    "step0000030.safetensors",
@@ -155,7 +155,7 @@ TEST_F(Writer, AFullDiskCostsAWarningAndNothingElse) {
     save(to, 20);
   }
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_FALSE(to.last_is_saved());
+  EXPECT_EQ(to.last_is_saved(), false);
   EXPECT_EQ(names_in(dir_.path()), before);
   EXPECT_THAT(said,
               HasSubstr("lockstep: warning: " + (dir_ / "step0000020.safetensors").string() +
@@ -167,7 +167,7 @@ TEST_F(Writer, AFullDiskCostsAWarningAndNothingElse) {
                         (dir_ / "step0000010.safetensors").string() + "\n"));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3);
   save(to, 30);
-  EXPECT_TRUE(to.last_is_saved());
+  EXPECT_EQ(to.last_is_saved(), true);
   EXPECT_THAT(steps_in(dir_.path()), ElementsAre(30));
 }
 
@@ -177,7 +177,7 @@ TEST_F(Writer, NoModelStaysWithoutItsState) {
   ::testing::internal::CaptureStderr();
   save(to, 10);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("there is no checkpoint yet"));
-  EXPECT_FALSE(to.last_is_saved());
+  EXPECT_EQ(to.last_is_saved(), false);
   EXPECT_EQ(names_in(dir_.path()), (std::set<std::string>{"step0000010.state.safetensors"}));
 }
 
@@ -242,10 +242,10 @@ TEST_F(Writer, AttackA5_AFolderThatMayNotBeReadForAWhileCostsOneSave) {
     }
     fs::permissions(dir_.path(), fs::perms::none);
     save(to, 20);
-    if (to.last_is_saved()) _exit(1);
+    if (to.last_is_saved() != false) _exit(1);
     fs::permissions(dir_.path(), fs::perms::owner_all);
     save(to, 30);
-    _exit(to.last_is_saved() ? 0 : 2);
+    _exit(to.last_is_saved() == true ? 0 : 2);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -275,7 +275,7 @@ TEST_F(Writer, AttackA6_WithoutLinksSavesCountAndOldOnesGo) {
     CheckpointWriter to = writer(1);
     for (const int64_t step : {10, 20, 30}) save(to, step);
     std::fflush(stderr);
-    _exit(to.last_is_saved() ? 0 : 1);
+    _exit(to.last_is_saved() == true ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

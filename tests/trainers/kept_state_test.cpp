@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "comm/thread_communicator.h"
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
@@ -54,6 +55,18 @@ TEST(KeptState, OneStateStaysAndNoneAfterTheRunsEnd) {
   EXPECT_EQ(stored[0].step, 5);
   keeper.remove();
   EXPECT_FALSE(fs::exists(dir / "kept"));
+}
+
+// A rank was killed while it wrote a state.
+TEST(KeptState, WhatAKilledWriteLeftIsRemoved) {
+  const TempDir dir;
+  {
+    const StateKeeper keeper(dir / "kept", tiny_identity(), ignore);
+  }
+  const fs::path unfinished = dir / "kept/.tmp.step0000004.safetensors";
+  write_file_atomically(unfinished, "half");
+  const StateKeeper again(dir / "kept", tiny_identity(), ignore);
+  EXPECT_FALSE(fs::exists(unfinished));
 }
 
 // The hosts were killed in different steps, and one of them while it was writing.

@@ -51,8 +51,8 @@ class CheckpointWriter {
   // Returns when no save is under way. Errors: as advance().
   void finish();
 
-  // Whether the last checkpoint was saved; false before the first, and while it is under way.
-  bool last_is_saved() const { return last_is_saved_; }
+  // Whether the last checkpoint was saved; false while it is under way. Nothing before the first.
+  std::optional<bool> last_is_saved() const { return last_is_saved_; }
 
  private:
   Folder open_folder() const;
@@ -67,7 +67,7 @@ class CheckpointWriter {
   const RunIdentity run_;
   Console& console_;
   std::filesystem::path newest_sound_;
-  bool last_is_saved_ = false;
+  std::optional<bool> last_is_saved_;
   std::set<std::string> warned_;  // by warn_untidy()
   // The save under way: first its snapshot is copied, then its files are written.
   SavedFiles files_;

@@ -43,6 +43,17 @@ void own_folder(const fs::path& folder) {
   if (!is_own || (status.st_mode & 077) != 0) refuse("it is not a folder of this user alone");
 }
 
+// Bytes of the files in a folder.
+uint64_t bytes_in(const fs::path& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+    const uintmax_t size = file.file_size(error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
 // Copies the owner's file to rank 0. A collective call.
 void bring(Communicator& ranks, int owner, const fs::path& from, const fs::path& to) {
   std::string bytes;
@@ -75,6 +86,7 @@ StateKeeper::StateKeeper(fs::path folder,
                          std::function<void(const std::string&)> warn)
     : folder_(std::move(folder)), run_(std::move(run)), warn_(std::move(warn)) {
   own_folder(folder_);
+  remove_leftovers(Folder(folder_));
 }
 
 void StateKeeper::reserve(const SnapshotSource& source) {
@@ -82,7 +94,7 @@ void StateKeeper::reserve(const SnapshotSource& source) {
   const uint64_t wanted = 2 * snapshot_.memory.nbytes();
   std::error_code error;
   const uint64_t free = fs::space(folder_, error).available;
-  if (error || free >= wanted) return;
+  if (error || free + bytes_in(folder_) >= wanted) return;  // the next state replaces what it holds
   constexpr double kMib = 1 << 20;
   throw EnvironmentError(
       fmt::format("{} has no room for the training's state", folder_.parent_path().string()),

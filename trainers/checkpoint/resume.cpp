@@ -231,6 +231,13 @@ RunIdentity identity_of(const ResolvedRun& run,
   for (const ResolvedFlag& flag : options.resolved()) {
     if (shapes_training(*find_flag("--" + flag.name))) identity.settings[flag.name] = flag.value;
   }
+  // A run that goes on has these from its checkpoint, whatever the flags' defaults are.
+  const auto set = [&](const char* name, const std::string& value) {
+    const auto found = identity.settings.find(name);
+    if (found != identity.settings.end()) found->second = value;
+  };
+  set("drop-last", run.batch.drop_last ? "true" : "false");
+  set("aug-repeats", std::to_string(run.batch.repeats));
   return identity;
 }
 

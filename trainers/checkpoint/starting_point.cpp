@@ -254,6 +254,11 @@ void StartingPoint::check_record(const Source& source, const EvaluationRecord& n
 void StartingPoint::stay_in_place() {
   const fs::path home = resumed_ ? resumed_->run_directory : fs::path(output_dir_);
   if (home.empty()) return;
+  // An evaluation has a run directory of its own; --output-dir says where "auto" looks.
+  if (requested_.evaluate && requested_.resume == "auto") {
+    output_dir_ = resumed_ ? fs::path() : fs::path(requested_.output_dir);
+    return;
+  }
   const bool elsewhere =
       output_dir_.empty() ? requested_.evaluate : !same_folder(home, output_dir_);
   if (elsewhere && resumed_) return;
@@ -262,6 +267,11 @@ void StartingPoint::stay_in_place() {
         fmt::format("--overwrite would remove the run to go on with, {}", home.string()),
         "--resume goes on in the directory that it came from",
         "--resume alone, or another --output-dir");
+  }
+  if (requested_.evaluate) {
+    throw UsageError(fmt::format("the evaluation would replace the record of {}", home.string()),
+                     "it has a run directory of its own",
+                     "another --output-dir, or none");
   }
   if (output_dir_.empty()) output_dir_ = home;
   existing_run_ = ExistingRun::kContinue;
@@ -285,6 +295,14 @@ std::optional<TrainingPosition> StartingPoint::position() const {
   TrainingPosition at = record_->position;
   if (!best_.known) at.best = {}, at.best_epoch = 0;
   return at;
+}
+
+std::optional<int64_t> StartingPoint::continued_epoch() const {
+  if (record_) return record_->position.epoch;
+  std::error_code error;
+  const bool has_begun = existing_run_ == ExistingRun::kContinue &&
+                         fs::exists(fs::path(output_dir_) / kRunFile, error);
+  return has_begun ? std::optional<int64_t>(0) : std::nullopt;
 }
 
 fs::path StartingPoint::newest_in_place() const {

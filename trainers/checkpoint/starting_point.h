@@ -49,6 +49,9 @@ class StartingPoint {
   // Known on every rank; nothing for a run that begins.
   std::optional<TrainingPosition> position() const;
   // Rank 0 alone may call the functions below.
+  // The epoch in which a run goes on; 0 where it was killed before its first checkpoint and begins
+  // again in its directory. Nothing for another run that begins.
+  std::optional<int64_t> continued_epoch() const;
   ExistingRun existing_run() const { return existing_run_; }
   const std::optional<ResumePoint>& resumed() const { return resumed_; }
   // Errors: UsageError where the run directory holds later steps than the named checkpoint: a run

@@ -168,8 +168,7 @@ class Run {
     for (const std::string& note : parts_.start.settle_best(checkpoints)) parts_.console.warn(note);
     const bool evaluates = begins_with_evaluation(parts_.start.position(), steps);
     if (!request.csv.empty()) {
-      const std::optional<TrainingPosition> at = parts_.start.position();
-      csv_.emplace(request.csv, at ? std::optional(at->epoch) : std::nullopt, request.overwrite);
+      csv_.emplace(request.csv, parts_.start.continued_epoch(), request.overwrite);
     }
     if (parts_.start.existing_run() == ExistingRun::kContinue) {
       directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0, evaluates);

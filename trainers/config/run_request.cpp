@@ -177,6 +177,12 @@ void read_checkpoints(const Options& options, RunRequest& request) {
                      "untrained ones have nothing to show",
                      "--pretrained FILE or --resume PATH beside it");
   }
+  const bool resumes_from_path = !request.resume.empty() && request.resume != "auto";
+  if (resumes_from_path && !request.pretrained.empty()) {
+    throw UsageError("--resume PATH and --pretrained contradict each other",
+                     "both say which weights to use",
+                     "one of them alone; --resume auto takes --pretrained where a run starts");
+  }
   if (request.resume == "auto" && request.overwrite) {
     throw UsageError("--resume auto and --overwrite contradict each other",
                      "one goes on with the run in --output-dir, the other removes it",

@@ -87,8 +87,7 @@ TrainingResult Training::run(const Traces& traces) {
     saves_.finish();
     throw;
   }
-  const std::optional<bool> saved = saves_.finish();
-  if (result_.steps > range_.first) result_.saved = saved.value_or(result_.saved);
+  result_.saved = saves_.finish().value_or(result_.saved);
   step_.timeline().end(traces_.directory);
   result_.communication = step_.summarize();
   if (!result_.stopped) log_.end_events(result_.steps);

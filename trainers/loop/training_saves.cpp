@@ -49,6 +49,7 @@ std::optional<bool> TrainingSaves::finish() {
 }
 
 void TrainingSaves::keep(const TrainingPosition& position) {
+  finish();
   if (places_.keeper == nullptr) return;
   const TimelineSpan span(step_.timeline().timeline(), "keep in memory");
   places_.keeper->keep(state(), position);

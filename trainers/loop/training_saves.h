@@ -37,9 +37,11 @@ class TrainingSaves {
   void save(const TrainingPosition& position);
   // Continues the save, after a step that saves nothing. Not a collective call.
   void advance();
-  // Waits until the last save is complete. Returns on rank 0 whether it succeeded.
+  // Waits until the last save is complete. Returns on rank 0 whether the last checkpoint was saved;
+  // nothing where there was none.
   std::optional<bool> finish();
-  // Keeps the state in memory.
+  // Keeps the state in memory, once the last save is complete: a restart from this state counts on
+  // the best weights and checkpoints of the steps before.
   void keep(const TrainingPosition& position);
 
  private:
