@@ -202,15 +202,14 @@ TEST_F(Resume, AnEvaluationLeavesTheRunsRecord) {
   fs::remove_all(found[1].str());
 }
 
-TEST_F(Resume, TwoSourcesOfWeightsContradictEachOther) {
-  const ProgramResult result = run(1,
-                                   "two_sources",
-                                   {"-e",
-                                    "--resume",
-                                    path("base").string(),
-                                    "--pretrained",
-                                    checkpoint("base", "best.safetensors")});
-  EXPECT_EQ(result.exit_code, 2);
+TEST_F(Resume, PretrainedWeightsBesideACheckpointAreNotReadSilently) {
+  Arguments both = {"--resume", path("base").string(), "--pretrained", "of_the_start.pt"};
+  const ProgramResult resumed = run(1, "two_sources", both);
+  EXPECT_EQ(resumed.exit_code, 0) << said(resumed);
+  EXPECT_THAT(resumed.err, HasSubstr("note: --pretrained of_the_start.pt is not read"));
+  both.emplace_back("-e");
+  const ProgramResult result = run(1, "two_evaluated", both);
+  EXPECT_EQ(result.exit_code, 2) << said(result);
   EXPECT_THAT(result.err, HasSubstr("--resume PATH and --pretrained contradict each other"));
 }
 

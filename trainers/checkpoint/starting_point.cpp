@@ -114,7 +114,14 @@ void StartingPoint::take_recorded_flags(Source& source) {
 
 void StartingPoint::find(std::optional<SoundCheckpoint> kept) {
   if (!requested_.resume.empty()) find_checkpoint(std::move(kept));
-  if (resumed_) return;
+  if (resumed_) {
+    if (!requested_.pretrained.empty() && requested_.resume != "auto") {
+      notes_.push_back(fmt::format("note: --pretrained {} is not read: the run goes on from {}",
+                                   requested_.pretrained,
+                                   resumed_->model_file.string()));
+    }
+    return;
+  }
   if (!requested_.pretrained.empty()) {
     pretrained_.emplace(requested_.pretrained);
   } else if (requested_.evaluate) {

@@ -177,11 +177,11 @@ void read_checkpoints(const Options& options, RunRequest& request) {
                      "untrained ones have nothing to show",
                      "--pretrained FILE or --resume PATH beside it");
   }
-  const bool resumes_from_path = !request.resume.empty() && request.resume != "auto";
-  if (resumes_from_path && !request.pretrained.empty()) {
+  if (request.evaluate && !request.pretrained.empty() && !request.resume.empty() &&
+      request.resume != "auto") {
     throw UsageError("--resume PATH and --pretrained contradict each other",
-                     "both say which weights to use",
-                     "one of them alone; --resume auto takes --pretrained where a run starts");
+                     "both say which weights to evaluate",
+                     "one of them alone");
   }
   if (request.resume == "auto" && request.overwrite) {
     throw UsageError("--resume auto and --overwrite contradict each other",
