@@ -82,22 +82,22 @@ name_job() {
 # Sets host_options, mpirun's, and hosts_asked, lines "HOST SLOTS"; none on one host, in an allocation that mpirun
 # knows, or where a hostfile leaves slots to mpirun, which counts the hosts' cores.
 read_hosts() {
-  local i of_file
+  local i of_file are_counted=yes
   hosts_asked='' host_options=()
-  for ((i = 0; i < ${#place[@]} - 1; i++)); do
-    case ${place[i]} in -H | --host | --hostfile) host_options+=("${place[i]}" "${place[i + 1]}") ;; esac
+  for ((i = 0; i < ${#place[@]}; i += 2)); do  # an option and its value
+    [ "${place[i]}" = -np ] || host_options+=("${place[@]:i:2}")
     case ${place[i]} in
       -H | --host) hosts_asked+=$(tr ',' '\n' <<<"${place[i + 1]}" | tr ':' ' ')$'\n' ;;
       --hostfile)
         of_file=$(sed -nE 's/#.*//; s/^\s*(\S+)(.*\sslots\s*=\s*([0-9]+))?.*/\1 \3/p' "${place[i + 1]}")
-        if grep -q ' $' <<<"$of_file"; then
-          [ -z "$elastic" ] || refuse_restart "--elastic wants slots= for each host of a hostfile" "node1 slots=8"
-          hosts_asked='' && return
-        fi
+        ! grep -q ' $' <<<"$of_file" || are_counted=no
         hosts_asked+=$of_file$'\n'
         ;;
     esac
   done
+  [ $are_counted = no ] || return 0
+  [ -z "$elastic" ] || refuse_restart "--elastic wants slots= for each host of a hostfile" "node1 slots=8"
+  hosts_asked=''
 }
 
 host_answers() {

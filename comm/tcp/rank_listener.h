@@ -87,7 +87,7 @@ class RankListener {
   enum class State : uint8_t { kWaiting, kAccepted, kRejected };
 
   void accept_connections();
-  // Whether one of the pending connections had said nothing.
+  // Rejects the oldest pending connection that has said nothing. False where there is none.
   bool reject_silent();
   State read(Connection& connection);
   void reject(const Connection& connection, const std::string& why);

@@ -261,24 +261,23 @@ void StartingPoint::check_record(const Source& source, const EvaluationRecord& n
 void StartingPoint::stay_in_place() {
   const fs::path home = resumed_ ? resumed_->run_directory : fs::path(output_dir_);
   if (home.empty()) return;
-  // An evaluation has a run directory of its own; --output-dir says where "auto" looks.
-  if (requested_.evaluate && requested_.resume == "auto") {
-    output_dir_ = resumed_ ? fs::path() : fs::path(requested_.output_dir);
+  if (requested_.evaluate) {            // it has a run directory of its own
+    if (requested_.resume == "auto") {  // --output-dir said where to look
+      output_dir_ = resumed_ ? fs::path() : fs::path(requested_.output_dir);
+    } else if (same_folder(home, output_dir_)) {
+      throw UsageError(fmt::format("the evaluation would replace the record of {}", home.string()),
+                       "it has a run directory of its own",
+                       "another --output-dir, or none");
+    }
     return;
   }
-  const bool elsewhere =
-      output_dir_.empty() ? requested_.evaluate : !same_folder(home, output_dir_);
+  const bool elsewhere = !output_dir_.empty() && !same_folder(home, output_dir_);
   if (elsewhere && resumed_) return;
   if (requested_.overwrite) {
     throw UsageError(
         fmt::format("--overwrite would remove the run to go on with, {}", home.string()),
         "--resume goes on in the directory that it came from",
         "--resume alone, or another --output-dir");
-  }
-  if (requested_.evaluate) {
-    throw UsageError(fmt::format("the evaluation would replace the record of {}", home.string()),
-                     "it has a run directory of its own",
-                     "another --output-dir, or none");
   }
   if (output_dir_.empty()) output_dir_ = home;
   existing_run_ = ExistingRun::kContinue;
