@@ -82,6 +82,8 @@ class JpegCodec {
                  reinterpret_cast<const unsigned char*>(file.data()),
                  static_cast<unsigned long>(file.size()));
     info_.src->fill_input_buffer = no_more_input;
+    constexpr std::array kEnd = {std::byte{0xFF}, std::byte{JPEG_EOI}};
+    has_end_marker_ = std::ranges::equal(file.last(std::min(file.size(), kEnd.size())), kEnd);
     progress_.progress_monitor = count_scans;
     info_.progress = &progress_;
     jpeg_read_header(&info_, TRUE);
@@ -111,9 +113,12 @@ class JpegCodec {
     const int64_t before = std::max<int64_t>(region.left - kMargin, 0);
     const int64_t after =
         std::min<int64_t>(region.left + region.width + kMargin, info_.output_width);
-    auto left = static_cast<JDIMENSION>(before);
-    auto width = static_cast<JDIMENSION>(after - before);
-    jpeg_crop_scanline(&info_, &left, &width);
+    JDIMENSION left = 0;
+    if (may_crop_columns()) {
+      left = static_cast<JDIMENSION>(before);
+      auto width = static_cast<JDIMENSION>(after - before);
+      jpeg_crop_scanline(&info_, &left, &width);
+    }
     const int64_t first = std::max<int64_t>(region.top - kMargin, 0);
     if (first > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(first));
     const bool is_cmyk = info_.output_components == 4;
@@ -129,15 +134,31 @@ class JpegCodec {
         std::copy_n(wanted, region.width * 3, image.row(y));
       }
     }
+    // Whether a file is refused because it ends early must not depend on the region. A file with
+    // the end marker at its end never is. Skipping to the end of an image decodes nothing, so the
+    // last row is read.
+    if (has_end_marker_) return;
+    const JDIMENSION left_over = info_.output_height - info_.output_scanline;
+    if (left_over > 1) jpeg_skip_scanlines(&info_, left_over - 1);
+    if (left_over > 0) jpeg_read_scanlines(&info_, &row, 1);
   }
 
  private:
+  // Whether cropped columns are those of the whole image. libjpeg smooths blocks of progressive
+  // files whose scans are not all there by their neighbors, which a crop lacks. It crops wrongly
+  // where a shrunk image has chroma at a fourth of the size.
+  bool may_crop_columns() const {
+    const bool has_usual_chroma = info_.max_h_samp_factor <= 2 && info_.max_v_samp_factor <= 2;
+    return info_.progressive_mode == FALSE && (info_.scale_denom == 1 || has_usual_chroma);
+  }
+
   [[noreturn]] void throw_message() const { throw UnreadableImage(errors_.message.data()); }
 
   jpeg_decompress_struct info_{};
   ErrorManager errors_{};
   jpeg_progress_mgr progress_{};
   bool created_ = false;
+  bool has_end_marker_ = false;
 };
 
 }  // namespace

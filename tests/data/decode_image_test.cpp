@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>  // jpeglib.h needs it
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include <gmock/gmock.h>
+#include <jpeglib.h>
 
 #include "data/resample.h"
 #include "tests/support/image_files.h"
@@ -59,6 +61,90 @@ TEST(DecodeImage, DecodesAPartAsItIsInTheWhole) {
         ASSERT_TRUE(std::equal(got.row(y), got.row(y) + part.width * 3, all.row(y) + part.left * 3))
             << "row " << y << " of " << part.height << "x" << part.width;
       }
+    }
+  }
+}
+
+// A progressive file without the scans after the first: libjpeg smooths its blocks.
+std::vector<uint8_t> jpeg_of_the_first_scan() {
+  std::vector<uint8_t> file = image_file("jpeg_progressive");
+  const std::vector<uint8_t> start = {0xFF, 0xDA};
+  auto end = std::ranges::search(file, start).end();
+  while (end[0] != 0xFF || end[1] == 0) ++end;  // to the next marker
+  file.erase(end, file.end() - 2);
+  return file;
+}
+
+// Chroma at 1/across x 1/down of the size.
+std::vector<uint8_t> jpeg_sampled(int across, int down) {
+  constexpr JDIMENSION kHeight = 75;
+  constexpr JDIMENSION kWidth = 130;
+  jpeg_error_mgr errors;
+  jpeg_compress_struct codec{};
+  codec.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&codec);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&codec, &bytes, &size);
+  codec.image_height = kHeight;
+  codec.image_width = kWidth;
+  codec.input_components = 3;
+  codec.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&codec);
+  codec.comp_info[0].h_samp_factor = across;
+  codec.comp_info[0].v_samp_factor = down;
+  jpeg_start_compress(&codec, TRUE);
+  std::vector<uint8_t> row(size_t{kWidth} * 3);
+  for (size_t y = 0; y < kHeight; ++y) {
+    for (size_t i = 0; i < row.size(); ++i) row[i] = static_cast<uint8_t>(i * i / 7 + y * 5);
+    uint8_t* const line = row.data();
+    jpeg_write_scanlines(&codec, const_cast<JSAMPARRAY>(&line), 1);
+  }
+  jpeg_finish_compress(&codec);
+  jpeg_destroy_compress(&codec);
+  const std::vector<uint8_t> file(bytes, bytes + size);
+  std::free(bytes);  // NOLINT(cppcoreguidelines-no-malloc): libjpeg's
+  return file;
+}
+
+// A photo in the cache is decoded whole, another in part: training must not depend on which.
+TEST(DecodeImage, DecodesAPartAsItIsInTheWholeForEachShrinkAndChroma) {
+  const std::vector<uint8_t> files[] = {jpeg_of_the_first_scan(),
+                                        jpeg_sampled(2, 2),
+                                        jpeg_sampled(4, 1),
+                                        jpeg_sampled(1, 4),
+                                        jpeg_sampled(4, 2),
+                                        jpeg_sampled(2, 4)};
+  for (size_t f = 0; f < std::size(files); ++f) {
+    const auto bytes = std::as_bytes(std::span(files[f]));
+    for (const int shrink : {1, 2, 4}) {
+      const auto by = [&](const ImageSize&) { return shrink; };
+      Image all;
+      decode_image(bytes, by, [](const ImageSize& size) { return whole(size); }, all);
+      for (int64_t left = 0; left + 4 <= all.region.width; ++left) {
+        Image part;
+        const Region region = {1, left, all.region.height - 2, 4};
+        decode_image(bytes, by, [&](const ImageSize&) { return region; }, part);
+        for (int64_t y = 1; y <= region.height; ++y) {
+          ASSERT_TRUE(std::equal(part.row(y), part.row(y) + 12, all.row(y) + left * 3))
+              << "file " << f << " at 1/" << shrink << ", row " << y << ", column " << left;
+        }
+      }
+    }
+  }
+}
+
+TEST(DecodeImage, WhetherACutFileIsRefusedDoesNotDependOnThePart) {
+  std::vector<uint8_t> file = image_file("jpeg_420");
+  file.resize(file.size() * 9 / 10);
+  const std::string why = why_not(file);
+  EXPECT_NE(why, "");
+  for (const Region& part : {Region{0, 0, 1, 1}, Region{0, 8, 20, 20}, Region{36, 0, 1, 1}}) {
+    try {
+      (void)decode(file, [&](const ImageSize&) { return part; });
+      ADD_FAILURE() << "rows from " << part.top << " are decoded";
+    } catch (const UnreadableImage& error) {
+      EXPECT_EQ(error.why(), why);
     }
   }
 }
