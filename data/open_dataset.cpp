@@ -24,11 +24,17 @@ constexpr const char* kLookedFor =
     "cifar-10-batches-bin or the folder itself with data_batch_1.bin, train and val (to evaluate, "
     "val alone)";
 
-// IDX files do not say which data set they are, but the folder's name may.
+// IDX files do not say which data set they are, but the name of their folder, or of one around it,
+// may. The innermost one that names a data set decides.
 bool is_named_fashion(const fs::path& dir) {
-  std::string path = fs::absolute(dir).string();
-  std::ranges::transform(path, path.begin(), [](unsigned char c) { return std::tolower(c); });
-  return path.find("fashion") != std::string::npos;
+  const fs::path path = fs::absolute(dir).lexically_normal();
+  for (fs::path folder = path; folder.has_relative_path(); folder = folder.parent_path()) {
+    std::string name = folder.filename().string();
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (name.find("fashion") != std::string::npos) return true;
+    if (name.find("mnist") != std::string::npos) return false;
+  }
+  return false;
 }
 
 [[noreturn]] void throw_unknown(const fs::path& dir) {

@@ -146,7 +146,8 @@ void recolor(std::span<uint8_t> pixels, const MakeTable& table_of) {
 
 Table fixed_table(const TrivialChange& what) {
   Table table{};
-  const int dropped = 8 - static_cast<int>(what.magnitude);
+  constexpr int kBits = 8;  // of a pixel; timm's magnitude may keep more, or fewer than none
+  const int dropped = std::clamp(kBits - static_cast<int>(what.magnitude), 0, kBits);
   for (int i = 0; i < 256; ++i) {
     const bool inverts = static_cast<float>(i) >= what.magnitude;
     const int solarized = inverts ? 255 - i : i;

@@ -46,6 +46,10 @@ TEST(DetectDataset, GoesByTheFoldersNameWhereFilesSayNothing) {
   EXPECT_EQ(detect_dataset(temporary.path() / "a/raw"), "mnist");
   EXPECT_EQ(detect_dataset(temporary.path() / "FashionMNIST"), "fashion-mnist");
   EXPECT_EQ(detect_dataset(temporary.path() / "FashionMNIST/raw"), "fashion-mnist");
+  write_tiny_set(temporary.path() / "fashion-project/mnist/raw");
+  write_tiny_set(temporary.path() / "mnist-project/fashion/idx");
+  EXPECT_EQ(detect_dataset(temporary.path() / "fashion-project/mnist/"), "mnist");
+  EXPECT_EQ(detect_dataset(temporary.path() / "mnist-project/fashion/idx"), "fashion-mnist");
 }
 
 TEST(DetectDataset, AsksWhenThereAreTwo) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/core.h>
@@ -55,6 +56,19 @@ INSTANTIATE_TEST_SUITE_P(All,
                          RandOps,
                          ::testing::Range(size_t{0}, kRandOpNames.size()),
                          [](const auto& op) { return std::string(kRandOpNames[op.param]); });
+
+// timm returns the image for 8 bits or more; Pillow keeps nothing for fewer than 0.
+TEST(RandAugment, PosterizesWithAnyNumberOfBits) {
+  for (const auto& [level, increasing, kept] :
+       {std::tuple(30.0, false, 0xFF), {200.0, false, 0xFF}, {30.0, true, 0}, {200.0, true, 0}}) {
+    Bytes pixels(300);
+    for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i);
+    Bytes want = pixels;
+    for (uint8_t& value : want) value = static_cast<uint8_t>(value & kept);
+    change(rand_change(RandOp::kPosterize, level, increasing, false), {10, 10}, pixels);
+    EXPECT_EQ(pixels, want) << level;
+  }
+}
 
 TEST(RandAugment, LeavesNoPixelUnwrittenInImagesOfAnyShape) {
   for (const ImageSize& size : {ImageSize{1, 1}, {1, 9}, {9, 1}, {2, 3}}) {

@@ -159,6 +159,15 @@ TEST(DropLast, WantsAWholeStep) {
   EXPECT_EQ(error->why(), "a step takes 512 images, and 510 are there to train on");
 }
 
+TEST(AugRepeats, WantsAnImageForEachGroupAndMicroStep) {
+  const BatchDivision batch =
+      divided("-b 1 --batches-per-allreduce 2000 --aug-repeats 2 --shards 1", 1, 1);
+  check_steps(batch, 2048);
+  const auto error = usage_error([&] { check_steps(batch, 2047); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->why(), "2047 images are dealt to 2000 batch-norm groups and micro-steps");
+}
+
 std::vector<int64_t> reach_of(const std::string& line, int64_t ranks) {
   const RunRequest request = make_run_request(options_of(line));
   return reach(divide_batch(request, ranks, 1), request.exchange);

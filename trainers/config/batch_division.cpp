@@ -224,10 +224,17 @@ BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t thr
 }
 
 void check_steps(const BatchDivision& batch, int64_t dataset_images) {
-  if (!batch.drop_last) return;
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
   const int64_t dealt = data::samples_per_replica(
       {.size = dataset_images, .replicas = replicas, .repeats = batch.repeats});
+  if (dealt == 0 && !batch.drop_last) {
+    throw UsageError("--aug-repeats leaves no step of an epoch",
+                     fmt::format("{} images are dealt to {} batch-norm groups and micro-steps",
+                                 dataset_images,
+                                 replicas),
+                     "fewer --bn-groups or --batches-per-allreduce");
+  }
+  if (!batch.drop_last) return;
   if (dealt >= batch.images / replicas) return;
   throw UsageError(
       "--drop-last leaves no step of an epoch",
