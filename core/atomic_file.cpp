@@ -69,6 +69,13 @@ void put_in_place(const Folder& folder, const std::string& from, const std::stri
 
 AtomicFile::AtomicFile(const Folder& folder, std::string name)
     : folder_(folder), name_(std::move(name)) {
+  struct stat found = {};
+  const bool exists = fstatat(folder_.fd(), name_.c_str(), &found, 0) == 0;  // or what it links to
+  if (exists && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) {
+    throw EnvironmentError(fmt::format("cannot write {}", (folder_.path() / name_).string()),
+                           "a device, a pipe or a socket has that name, and it would be replaced",
+                           "the name of a file");
+  }
   const auto [temporary, fd] = make_beside(folder_, name_, "open", [&](const char* path) {
     return openat(folder_.fd(), path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   });

@@ -18,7 +18,8 @@ namespace lockstep {
 // EnvironmentError with the system's reason.
 class AtomicFile {
  public:
-  // The folder must outlive this.
+  // The folder must outlive this. Errors: also EnvironmentError where `name` is a device, a pipe or
+  // a socket, or a link to one.
   AtomicFile(const Folder& folder, std::string name);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -57,6 +58,20 @@ TEST(AtomicFile, FailedRenameLeavesNothing) {
   fs::create_directory(dir / "folder");
   EXPECT_EQ(why_of_writing(dir / "folder", "x"), "rename: Is a directory");
   EXPECT_EQ(entries(dir.path()), 1U);
+}
+
+// A superuser's file would take the place of /dev/null.
+TEST(AtomicFile, ReplacesNoDeviceOrPipe) {
+  const TempDir dir;
+  ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", dir / "link");
+  fs::create_symlink("/dev/null", dir / "nowhere");
+  for (const char* name : {"pipe", "link", "nowhere"}) {
+    EXPECT_EQ(why_of_writing(dir / name, "x"),
+              "a device, a pipe or a socket has that name, and it would be replaced");
+  }
+  EXPECT_TRUE(fs::is_fifo(dir / "link"));
+  EXPECT_EQ(entries(dir.path()), 3U);
 }
 
 TEST(AtomicFile, NamesTheReason) {

@@ -1,4 +1,4 @@
-// Bugs that once lost work, or reported success for lost work: rows A of tests/attacks.md.
+// Bugs that lost work, or reported success for lost work: rows A of tests/attacks.md and others.
 #include <limits>
 #include <regex>
 
@@ -102,6 +102,25 @@ TEST(AttackA9, WeightsThatAreNotFiniteAreNamedWithExit6) {
   const ProgramResult sound = evaluate(1, weights(dir / "run"), "sound");
   EXPECT_EQ(sound.exit_code, 0) << said(sound);
   EXPECT_THAT(sound.err, Not(HasSubstr("not finite")));
+}
+
+TEST(Overwrite, AStartThatIsRefusedKeepsTheEarlierRun) {
+  const TempDir dir;
+  ASSERT_EQ(run_program(convnet(dir / "run", {"--max-steps", "2"})).exit_code, 0);
+  const std::string before = read_text(weights(dir / "run"));
+  const std::string missing = (dir / "missing/x").string();
+  const Arguments refused[] = {
+      {"--csv", missing + ".csv"},
+      {"-e", "--pretrained", weights(dir / "run"), "--save-logits", missing + ".safetensors"}};
+  for (const Arguments& more : refused) {
+    Arguments line = convnet(dir / "run", more);
+    line.push_back("--overwrite");
+    const ProgramResult result = run_program(line);
+    EXPECT_EQ(result.exit_code, 5) << said(result);
+    EXPECT_EQ(read_text(weights(dir / "run")), before);
+    EXPECT_EQ(read_json(dir / "run/run.json").at("exit_code"), 0);
+    EXPECT_FALSE(read_metrics(dir / "run").empty());
+  }
 }
 
 // Steps take 0.3 s, and the ranks exchange figures every ten steps. Only one rank gets the signal.

@@ -67,6 +67,8 @@ TEST(Tutorial, Item3_12OtherFilesAreNotTouched) {
   EpochCsv(file, {}, true).append(row(0, 10));
   EXPECT_THAT(usage_error([&] { EpochCsv(file, {}, false); })->why(), HasSubstr("another run"));
   EXPECT_THROW(EpochCsv(dir / "no" / "such" / "folder.csv", {}, false), EnvironmentError);
+  const auto unreadable = usage_error([&] { EpochCsv(dir.path(), {}, false); });
+  EXPECT_THAT(unreadable->why(), HasSubstr("cannot be read"));
 }
 
 }  // namespace

@@ -84,7 +84,8 @@ TEST(RunDirectory, ARunThatFailedBeforeItWroteIsNoObstacle) {
   EXPECT_EQ(error_text<Error>(dir / "run"), "no error");
 }
 
-TEST(RunDirectory, OverwriteRemovesTheRunAndNothingElse) {
+// A start that is refused after the directory was opened must not cost the run in it.
+TEST(RunDirectory, OverwriteRemovesTheRunLaterAndNothingElse) {
   const TempDir dir;
   {
     RunDirectory first(dir / "run", ExistingRun::kRefuse);
@@ -96,18 +97,25 @@ TEST(RunDirectory, OverwriteRemovesTheRunAndNothingElse) {
     write_text(dir / "run/letter.txt", "dear");
   }
   RunDirectory second(dir / "run", ExistingRun::kOverwrite);
+  EXPECT_TRUE(fs::exists(dir / "run/run.json"));
+  EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "{\"step\":1}\n");
+  EXPECT_TRUE(fs::exists(second.checkpoints().path() / "last.safetensors"));
+  second.remove_earlier_run();
   EXPECT_FALSE(fs::exists(dir / "run/run.json"));
   EXPECT_FALSE(fs::exists(dir / "run" / kPlansFile));
   EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "");
   EXPECT_FALSE(fs::exists(second.checkpoints().path() / "last.safetensors"));
   EXPECT_TRUE(fs::exists(second.checkpoints().path() / "notes.txt"));
   EXPECT_TRUE(fs::exists(dir / "run/letter.txt"));
+  second.append("{\"step\":2}\n");
+  EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "{\"step\":2}\n");
 }
 
 TEST(RunDirectory, AContinuationDropsWhatItWillSayAgain) {
   const TempDir dir;
   for (const int64_t numerics_step : {12, 13}) {
     RunDirectory directory(dir / "run", ExistingRun::kOverwrite);
+    directory.remove_earlier_run();
     for (const int64_t step : {11, 12, 13})
       directory.append(fmt::format("{{\"step\":{}}}\n", step));
     write_text(dir / "run" / kNumericsFile, fmt::format("{{\n\"step\": {}\n}}\n", numerics_step));

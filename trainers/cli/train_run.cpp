@@ -162,14 +162,15 @@ class Run {
     }
     const RunRequest& request = parts_.run.request;
     if (!request.save_logits.empty()) check_logits_file(request.save_logits, request.overwrite);
+    if (!request.csv.empty() && !request.evaluate) {
+      csv_.emplace(request.csv, parts_.start.continued_epoch(), request.overwrite);
+    }
+    if (parts_.start.existing_run() == ExistingRun::kOverwrite) directory_->remove_earlier_run();
     if (request.evaluate) return;
     directory_->become_latest();
     const Folder& checkpoints = directory_->checkpoints();
     for (const std::string& note : parts_.start.settle_best(checkpoints)) parts_.console.warn(note);
     const bool evaluates = begins_with_evaluation(parts_.start.position(), steps);
-    if (!request.csv.empty()) {
-      csv_.emplace(request.csv, parts_.start.continued_epoch(), request.overwrite);
-    }
     if (parts_.start.existing_run() == ExistingRun::kContinue) {
       directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0, evaluates);
     }

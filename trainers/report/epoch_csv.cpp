@@ -1,6 +1,7 @@
 #include "trainers/report/epoch_csv.h"
 
 #include <sstream>
+#include <system_error>
 
 #include <fmt/core.h>
 
@@ -63,7 +64,10 @@ std::string csv_line(const EpochRow& row) {
 EpochCsv::EpochCsv(const std::filesystem::path& path,
                    std::optional<int64_t> resumed,
                    bool overwrite) {
-  const std::string before = overwrite ? "" : contents_of(path).value_or("");
+  const std::optional<std::string> held = overwrite ? "" : contents_of(path);
+  std::error_code unknown;
+  if (!held && std::filesystem::exists(path, unknown)) refuse(path, "it cannot be read");
+  const std::string before = held.value_or("");
   if (!before.empty() && !before.starts_with(csv_header())) {
     refuse(path, "it does not begin with the columns of this table");
   }

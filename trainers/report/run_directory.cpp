@@ -133,7 +133,7 @@ Folder prepare(const fs::path& path, ExistingRun existing) {
   return Folder(path);
 }
 
-void remove_earlier_run(const fs::path& path) {
+void remove_files_of_run(const fs::path& path) {
   std::error_code error;
   for (const char* name : {kRunFile,
                            kMetricsFile,
@@ -191,7 +191,6 @@ bool is_up_to(const std::string& line, int64_t last) {
 RunDirectory::Place::Place(const fs::path& path, ExistingRun existing)
     : folder(prepare(path, existing)), lock(folder), checkpoints(folder.inner(kCheckpointsFolder)) {
   if (existing == ExistingRun::kRefuse && holds_files(path)) refuse_existing(path);
-  if (existing == ExistingRun::kOverwrite) remove_earlier_run(path);
   remove_unfinished(folder);
   prove_writable(folder);
   prove_writable(checkpoints);
@@ -270,6 +269,11 @@ void RunDirectory::keep_metrics(const AppendedFile& from,
 
 void RunDirectory::say(const std::string& what) const {
   if (tell_) tell_("lockstep: warning: " + what);
+}
+
+void RunDirectory::remove_earlier_run() {
+  remove_files_of_run(path_);
+  place_.metrics = AppendedFile(place_.folder, kMetricsFile);
 }
 
 void RunDirectory::become_latest() const {

@@ -44,14 +44,17 @@ class RunDirectory {
  public:
   using Tell = std::function<void(const std::string& warning)>;
 
-  // Creates `path` and its missing parents and proves that files can be written there. kOverwrite
-  // removes an earlier run's run.json, metrics.jsonl, events, mistakes.json, numerics.json,
-  // plans.json, trace.json, report.html and checkpoints, no other file; kContinue keeps them.
+  // Creates `path` and its missing parents and proves that files can be written there. An earlier
+  // run's files stay; kOverwrite requires remove_earlier_run() before anything is written.
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
   RunDirectory(const std::filesystem::path& path, ExistingRun existing, Tell tell = {});
 
+  // Removes an earlier run's run.json, metrics.jsonl, events, mistakes.json, numerics.json,
+  // plans.json, trace.json, report.html and checkpoints, no other file. Requires: nothing may
+  // refuse the run any more. Errors: EnvironmentError.
+  void remove_earlier_run();
   // Makes a folder `runs/x` the target of the link `runs/latest`, where possible.
   void become_latest() const;
   // The directory's path at the last write.
