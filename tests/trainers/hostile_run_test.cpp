@@ -1,7 +1,11 @@
 // Runs whose files contain markup, escape sequences and nonsense, and full disks.
+#include <limits>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "data/drawn_dataset.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/trainers/made_run.h"
@@ -11,6 +15,7 @@
 #include "trainers/runs/report_page.h"
 #include "trainers/runs/run_list.h"
 #include "trainers/runs/watch_frame.h"
+#include "trainers/timeline/read_trace.h"
 
 namespace lockstep::trainers::hostile_run_test {
 namespace {
@@ -76,6 +81,47 @@ TEST(HostileRun, ATerminalGetsNoEscape) {
   write_text(dir / "older\x1b[1m" / "run.json", R"({"schema_version": "\u001b[31m"})");
   const std::string list = list_runs(dir.path(), RunOrder::kStart);
   EXPECT_THAT(list, AllOf(HasSubstr("cannot be read"), Not(HasSubstr("\x1b"))));
+}
+
+// Copies and dump() of such values end the stack.
+TEST(HostileRun, DeeplyNestedValuesAreRefused) {
+  constexpr size_t kDepth = 200'000;
+  const std::string deep = std::string(kDepth, '[') + std::string(kDepth, ']');
+  const TempDir dir;
+  fs::create_directories(dir / "deep");
+  write_text(dir / "deep/run.json", R"({"schema_version":)" + deep + "}");
+  EXPECT_THAT(list_runs(dir.path(), RunOrder::kStart), HasSubstr("nested more than 64 deep"));
+  EXPECT_FALSE(mistakes_of(R"({"schema_version":)" + deep + "}"));
+  write_text(dir / "trace.json", R"({"otherData":)" + deep + "}");
+  EXPECT_THROW(read_trace(dir / "trace.json"), DataError);
+}
+
+TEST(HostileRun, AConfusionMatrixHasASquareOfCells) {
+  constexpr const char* kText =
+      R"({{"schema_version":1,"digest":"ab","classes":{},"confusion":[1,1,1,1],"worst":[]}})";
+  EXPECT_TRUE(mistakes_of(fmt::format(kText, 2)));
+  for (const int64_t classes : {int64_t{-2}, int64_t{3}, int64_t{1} << 32}) {
+    EXPECT_FALSE(mistakes_of(fmt::format(kText, classes))) << classes;
+  }
+}
+
+TEST(RunList, RunsWithoutAFiniteLossComeLast) {
+  const TempDir dir;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double losses[] = {.9, nan, .1, .5, nan, .3, .7, nan, .2};
+  for (size_t i = 0; i < std::size(losses); ++i) {
+    RunRecord record = made_record(1);
+    record.final_metrics.emplace().evaluation = {.correct1 = 1, .total = 2, .loss = losses[i]};
+    fs::create_directories(dir / fmt::format("run{}", i));
+    write_text(dir / fmt::format("run{}/run.json", i), to_json(record));
+  }
+  const std::string list = list_runs(dir.path(), RunOrder::kLoss);
+  size_t at = 0;
+  for (const int run : {2, 8, 5, 3, 6, 0, 1, 4, 7}) {
+    const size_t found = list.find(fmt::format("run{}", run));
+    EXPECT_GT(found, at) << list;
+    at = found;
+  }
 }
 
 // The run must warn about it and keep the previous page.

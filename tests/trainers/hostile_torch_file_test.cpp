@@ -11,6 +11,7 @@
 #include "core/mt19937.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
+#include "trainers/torch_file/pickled_tensor.h"
 #include "trainers/torch_file/torch_file.h"
 #include "trainers/torch_file/zip_reader.h"
 #include "trainers/torch_file/zip_writer.h"
@@ -189,6 +190,21 @@ TEST_F(HostileTorchFile, TensorsStayInTheirStorage) {
   EXPECT_THAT(read(PickledVector{.type = "torch\nLongStorage"}),
               HasSubstr("in a storage of 8 bytes"));
   EXPECT_THAT(read(PickledVector{.stored = -1}), HasSubstr("fewer than no elements"));
+}
+
+TEST_F(HostileTorchFile, ShapesWhoseProductsOverflowAreRefused) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  PickledTensor tensor;
+  tensor.storage.elements = 2;
+  tensor.shape = {3, 0};
+  tensor.strides = {1, 1};
+  EXPECT_EQ(elements_of(tensor), 0);
+  for (const std::vector<int64_t>& shape :
+       {std::vector{kHuge, kHuge, int64_t{0}}, {0, kHuge, kHuge}, {-1, 0, 1}}) {
+    tensor.shape = shape;
+    tensor.strides = {1, 1, 1};
+    EXPECT_FALSE(elements_of(tensor));
+  }
 }
 
 TEST_F(HostileTorchFile, ManyTensorsOfOneStorageAreRefused) {

@@ -173,6 +173,12 @@ TEST(Differences, NameEachSettingWithBothValues) {
           "isa is x86-64-v4, was x86-64-v3", "lr is 0.2, was 0.1", "momentum is nothing, was 0.9"));
 }
 
+TEST(Differences, ALongValueIsComparedWhole) {
+  RunIdentity now = testing::tiny_identity();
+  now.settings["param-groups"] = std::string(200, 'a') + "\\d";
+  EXPECT_THAT(differences(now, now), ElementsAre());
+}
+
 TEST(Differences, NameTheEnginesOfCudnn) {
   RunIdentity now = testing::tiny_identity();
   RunIdentity before = testing::tiny_identity();

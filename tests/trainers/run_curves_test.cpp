@@ -45,6 +45,10 @@ TEST(RunCurves, ReadsLinesAndCountsBrokenOnes) {
       R"({"split":"train","epoch":0,"step":10,"loss":2.5,"slowest_rank":1,"skew":0.5})");
   curves.add_line(
       R"({"split":"train","epoch":1,"step":20,"loss":null,"slowest_rank":0,"skew":0.01})");
+  for (const char* const waited : {"null", "\"much\""}) {  // put() writes null for NaN
+    curves.add_line(
+        fmt::format(R"({{"split":"train","epoch":1,"step":20,"loader_waited":{}}})", waited));
+  }
   curves.add_line(R"({"split":"val","epoch":1,"step":20,"acc1":90,"digest":"ab"})");
   for (const char* const broken :
        {"{\"split\":\"train\",\"st", "[]", "7", R"({"split":3,"step":1})"}) {
@@ -54,7 +58,7 @@ TEST(RunCurves, ReadsLinesAndCountsBrokenOnes) {
   EXPECT_EQ(curves.curve("train/loss").nonfinite(), 1);
   EXPECT_EQ(curves.curve("val/acc1").last(), 90);
   EXPECT_TRUE(curves.curve("val/digest").empty());
-  EXPECT_EQ(curves.train_lines(), 2);
+  EXPECT_EQ(curves.train_lines(), 4);
   EXPECT_EQ(curves.broken_lines(), 4);
   EXPECT_EQ(curves.last_step(), 20);
   EXPECT_EQ(curves.last_epoch(), 1);

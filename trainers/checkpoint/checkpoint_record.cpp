@@ -170,8 +170,9 @@ class Reader {
 void compare(const Texts& now, const Texts& before, std::vector<std::string>& found) {
   for (const auto& [name, value] : now) {
     const auto old = before.find(name);
+    if (old != before.end() && old->second == value) continue;
     const std::string was = old == before.end() ? "nothing" : printable(old->second);
-    if (was != value) found.push_back(fmt::format("{} is {}, was {}", name, value, was));
+    found.push_back(fmt::format("{} is {}, was {}", name, value, was));
   }
   for (const auto& [name, value] : before) {
     if (!now.contains(name)) {

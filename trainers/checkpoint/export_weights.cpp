@@ -51,7 +51,7 @@ std::optional<ScalerState> scaler_of(const std::map<std::string, std::string>& m
   const auto found = metadata.find(kScaler);
   if (found == metadata.end()) return std::nullopt;
   try {
-    const auto state = FileJson::parse(found->second);
+    const auto state = parse_file<FileJson>(found->second);
     return ScalerState{{"scale", state.at("scale").get<double>()},
                        {"growth_factor", state.at("growth_factor").get<double>()},
                        {"backoff_factor", state.at("backoff_factor").get<double>()},
@@ -80,7 +80,8 @@ std::string export_weights(const fs::path& from, const fs::path& to, const std::
                           "a checkpoint is two files",
                           "the file beside it, without .state in its name");
   }
-  if (fs::exists(fs::symlink_status(to))) {
+  std::error_code unknown;  // the write says why such a file cannot be made
+  if (fs::exists(fs::symlink_status(to, unknown))) {
     throw UsageError(fmt::format("{} exists", to.string()),
                      "an export replaces no file: it may be a run's",
                      "another name, or remove it first");

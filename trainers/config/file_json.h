@@ -65,4 +65,21 @@ using FileJson = FileJsonOf<std::map>;
 // Members in the file's order; a lookup scans all members before the one it finds.
 using OrderedFileJson = FileJsonOf<nlohmann::ordered_map>;
 
+// A callback for Json::parse. Throws Json's other_error where values are nested too deeply:
+// copying a value and dump() call themselves for each level, and the stack may end.
+template <class Json>
+bool limit_depth(int depth, typename Json::parse_event_t /*event*/, Json& value) {
+  constexpr int kMaxDepth = 64;
+  if (depth <= kMaxDepth) return true;
+  constexpr int kOther = 501;  // nlohmann's
+  throw Json::other_error::create(
+      kOther, fmt::format("values are nested more than {} deep", kMaxDepth), &value);
+}
+
+// Errors: Json's exceptions, also for values that are nested too deeply.
+template <class Json>
+Json parse_file(const std::string& text) {
+  return Json::parse(text, limit_depth<Json>);
+}
+
 }  // namespace lockstep::trainers

@@ -154,7 +154,7 @@ ReplayPlan read_replay_plan(const fs::path& run_directory) {
         "lockstep replay with the directory of a run that diverged");
   }
   try {
-    return plan_of(run_directory, FileJson::parse(*run), FileJson::parse(*numerics));
+    return plan_of(run_directory, parse_file<FileJson>(*run), parse_file<FileJson>(*numerics));
   } catch (const FileJson::exception& error) {
     throw CheckpointError(fmt::format("the run in {} cannot be replayed", run_directory.string()),
                           fmt::format("run.json or {} is damaged or not Lockstep's: {}",

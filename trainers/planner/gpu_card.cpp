@@ -37,13 +37,15 @@ std::string upper(std::string text) {
 
 FileJson read_properties(const std::string& path) {
   const std::string text = contents_of(path).value_or("");
-  const auto json = FileJson::parse(text, nullptr, false);
-  if (json.is_object() && json.contains("deviceName") && json["deviceName"].is_string()) {
+  try {
+    FileJson json = parse_file<FileJson>(text);
+    json.at("deviceName").get_ref<const std::string&>();
     return json;
+  } catch (const FileJson::exception&) {
+    throw EnvironmentError(fmt::format("--gpu {}: the file does not describe a GPU", path),
+                           "it is not JSON with a deviceName",
+                           "a file that bench/gpu_suite.sh saved, or --gpu h200");
   }
-  throw EnvironmentError(fmt::format("--gpu {}: the file does not describe a GPU", path),
-                         "it is not JSON with a deviceName",
-                         "a file that bench/gpu_suite.sh saved, or --gpu h200");
 }
 
 // The properties as cuDNN 9.19 writes them on a card.

@@ -54,7 +54,7 @@ std::string to_json(const PlanFile& plans) {
 
 PlanFile parse_plans(const std::string& text, const std::string& file) {
   try {
-    return plans_of(OrderedFileJson::parse(text), file);
+    return plans_of(parse_file<OrderedFileJson>(text), file);
   } catch (const OrderedFileJson::exception& error) {
     refuse(file, fmt::format("it is damaged or no plan file: {}", printable(error.what())));
   }

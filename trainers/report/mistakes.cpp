@@ -51,9 +51,9 @@ std::string to_json(const Mistakes& mistakes) {
 }
 
 std::optional<Mistakes> mistakes_of(const std::string& text) {
-  const FileJson json = FileJson::parse(text, nullptr, false);
-  if (!json.is_object() || json.value("schema_version", FileJson()) != 1) return std::nullopt;
   try {
+    const auto json = parse_file<FileJson>(text);
+    if (json.at("schema_version") != 1) return std::nullopt;
     Mistakes mistakes{.classes = json.at("classes"),
                       .confusion = json.at("confusion"),
                       .digest = json.at("digest")};
@@ -66,6 +66,8 @@ std::optional<Mistakes> mistakes_of(const std::string& text) {
       if (!is_base64(png)) return std::nullopt;
       mistakes.pictures.push_back(png);
     }
+    constexpr int64_t kMaxClasses = int64_t{1} << 31;  // their square is an int64_t
+    if (mistakes.classes < 0 || mistakes.classes > kMaxClasses) return std::nullopt;
     const auto cells = mistakes.classes * mistakes.classes;
     if (!mistakes.confusion.empty() && std::ssize(mistakes.confusion) != cells) return std::nullopt;
     return mistakes;

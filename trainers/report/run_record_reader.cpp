@@ -159,17 +159,19 @@ RunRecord record_of(const OrderedFileJson& json) {
 }  // namespace
 
 RunRecord run_record_of(const std::string& json, const std::string& file) {
-  const OrderedFileJson parsed = OrderedFileJson::parse(json, nullptr, false);
-  if (!parsed.is_object()) refuse(file, "it is not a JSON object");
-  const OrderedFileJson version = parsed.value("schema_version", OrderedFileJson());
-  if (version != RunRecord::kSchemaVersion) {
-    refuse(file,
-           fmt::format("its schema_version is {}, this program reads {}",
-                       printable(version.dump()),
-                       RunRecord::kSchemaVersion));
-  }
   try {
+    const auto parsed = parse_file<OrderedFileJson>(json);
+    if (!parsed.is_object()) refuse(file, "it is not a JSON object");
+    const OrderedFileJson version = parsed.value("schema_version", OrderedFileJson());
+    if (version != RunRecord::kSchemaVersion) {
+      refuse(file,
+             fmt::format("its schema_version is {}, this program reads {}",
+                         printable(version.dump()),
+                         RunRecord::kSchemaVersion));
+    }
     return record_of(parsed);
+  } catch (const OrderedFileJson::parse_error&) {
+    refuse(file, "it is not a JSON object");
   } catch (const OrderedFileJson::exception& error) {
     refuse(file, printable(error.what()));
   } catch (const std::domain_error& error) {

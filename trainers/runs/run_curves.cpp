@@ -40,11 +40,15 @@ void RunCurves::add_line(std::string_view line) {
   }
   if (split != "train") return;
   ++train_lines_;
-  if (json.value("loader_waited", 0.0) >= kLoaderWaits && json.contains("loader_busy_with")) {
+  const auto is_number = [&](const char* name) {
+    return json.contains(name) && json.at(name).is_number();
+  };
+  if (is_number("loader_waited") && json.at("loader_waited") >= kLoaderWaits &&
+      json.contains("loader_busy_with")) {
     const nlohmann::json& busy = json.at("loader_busy_with");
     if (busy.is_string() && loader_busy_.size() < kSpans) ++loader_busy_[busy];
   }
-  if (!is_integer("slowest_rank") || !json.contains("skew") || !json.at("skew").is_number()) return;
+  if (!is_integer("slowest_rank") || !is_number("skew")) return;
   const SlowestRankSpan span{
       .last = last_step_, .rank = json.at("slowest_rank"), .skew = json.at("skew")};
   if (span.skew >= kSlowSkew) ++times_slow_[span.rank];

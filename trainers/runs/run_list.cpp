@@ -1,6 +1,7 @@
 #include "trainers/runs/run_list.h"
 
 #include <algorithm>
+#include <cmath>
 #include <system_error>
 
 #include <fmt/core.h>
@@ -39,9 +40,9 @@ std::vector<fs::path> run_folders(const fs::path& folder) {
                          "the folder that holds run directories");
 }
 
-// Smaller comes first. Runs without the figure come last.
-double key_of(const ViewedRun& run, RunOrder order) {
-  constexpr double kLast = 1e300;
+constexpr double kLast = 1e300;
+
+double figure_of(const ViewedRun& run, RunOrder order) {
   const Evaluation* const evaluation = evaluation_of(run);
   switch (order) {
     case RunOrder::kAccuracy:
@@ -58,6 +59,12 @@ double key_of(const ViewedRun& run, RunOrder order) {
       break;
   }
   return 0;
+}
+
+// Smaller comes first. Runs whose figure is absent or NaN come last.
+double key_of(const ViewedRun& run, RunOrder order) {
+  const double figure = figure_of(run, order);
+  return std::isnan(figure) ? kLast : figure;
 }
 
 std::string accuracy_text(const ViewedRun& run) {

@@ -200,6 +200,7 @@ TraceContents read_trace(const fs::path& path) {
   constexpr int kEventDepth = 2;
   std::string key;
   const auto keep = [&](int depth, FileJson::parse_event_t what, FileJson& value) {
+    limit_depth(depth, what, value);
     if (what == FileJson::parse_event_t::key && depth == 1) key = value.get<std::string>();
     if (what != FileJson::parse_event_t::object_end || depth != kEventDepth ||
         key != "traceEvents") {

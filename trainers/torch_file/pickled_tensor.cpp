@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace lockstep::trainers {
@@ -21,8 +22,11 @@ bool is_row_major(const PickledTensor& tensor) {
 std::optional<int64_t> elements_of(const PickledTensor& tensor) {
   const int64_t stored = tensor.storage.elements;
   if (tensor.offset < 0 || tensor.offset > stored) return std::nullopt;
-  if (std::ranges::any_of(tensor.shape, [](int64_t extent) { return extent < 0; })) {
-    return std::nullopt;
+  int64_t most = 1;  // zeros count as ones: products of some extents and strides must not overflow
+  for (const int64_t extent : tensor.shape) {
+    const int64_t counted = std::max<int64_t>(extent, 1);
+    if (extent < 0 || counted > std::numeric_limits<int64_t>::max() / most) return std::nullopt;
+    most *= counted;
   }
   if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) return 0;
   int64_t count = 1;
