@@ -50,7 +50,7 @@ Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv
 Var depthwise_conv2d(const Var& x, const Var& weight, const kernels::Conv2dParams& params);
 
 // x (N,...) is flattened to rows; weight (O,...) has as many elements per row. bias may be
-// undefined.
+// undefined. Errors: ShapeError for images of several channels and pixels with a weight (O,K).
 Var linear(const Var& x, const Var& weight, const Var& bias);
 
 // The images that are normalized together: those of each group of the batch, or all images of all

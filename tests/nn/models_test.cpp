@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/single.h"
+#include "core/error.h"
 #include "nn/convnet.h"
+#include "nn/layers.h"
 #include "tests/support/close.h"
 #include "tests/support/documented_batch.h"
 #include "tests/support/golden.h"
@@ -120,6 +122,22 @@ TEST(ConvNet, FirstGradientsArePyTorchs) {
           << entry.name << ", " << shards << " shards";
     }
   }
+}
+
+// PyTorch's columns, by channel, would meet pixels that are in memory by row: wrong numbers.
+TEST(Linear, ImagesWantAWeightInTheirOrder) {
+  Mt19937 rng(42);
+  Linear features(Init{rng}, 12, 3);
+  Linear image(Init{rng}, Shape{3, 2, 2}, 3);
+  Stream stream;
+  const auto of = [&](const Shape& shape) {
+    return Var(Tensor::zeros(shape, Dtype::kF32), make_batch(stream, Shards::single(4)));
+  };
+  EXPECT_THROW(features.forward(of({4, 3, 2, 2})), ShapeError);
+  for (const Shape& same_in_both : {Shape{4, 12}, Shape{4, 12, 1, 1}, Shape{4, 1, 3, 4}}) {
+    EXPECT_EQ(features.forward(of(same_in_both)).shape(), (Shape{4, 3}));
+  }
+  EXPECT_EQ(image.forward(of({4, 3, 2, 2})).shape(), (Shape{4, 3}));
 }
 
 TEST(ConvNet, DryRunDeclaresEveryOp) {
