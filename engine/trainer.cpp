@@ -71,7 +71,7 @@ trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
   trainers::PrecisionConfig config =
       trainers::at_level(static_cast<trainers::OptLevel>(options.precision.level));
   config.dtype = options.precision.half;
-  if (config.is_mixed() && config.dtype == Dtype::kF16) config.loss_scaling.emplace();
+  config.loss_scaling = trainers::usual_loss_scaling(config.level, config.dtype);
   return config;
 }
 

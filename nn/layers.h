@@ -90,6 +90,7 @@ class BatchNorm : public Module {
   Var before_activation(const NormInput& x);
   void count_step() override { ++*num_batches_tracked_.data<int64_t>(); }
   void set_groups(BatchNormGroups groups) { state_.groups = groups; }
+  BatchNormGroups groups() const { return state_.groups; }
 
  private:
   friend class Conv2d;
@@ -140,6 +141,7 @@ class Dropout : public Module {
 // transposes it.
 class Linear : public Module {
  public:
+  // For rows (N,K), or images of one pixel or one channel; forward() throws ShapeError for others.
   Linear(const Init& init, int64_t in_features, int64_t out_features, bool bias = true);
   Linear(const Init& init, const Shape& in_image, int64_t out_features);  // in_image (C,H,W)
   Var forward(const Var& x) override;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "comm/single.h"
+#include "nn/layers.h"
 #include "nn/resnet.h"
 #include "tests/engine/trainings.h"
 #include "tests/support/temp_dir.h"
@@ -160,6 +161,41 @@ TEST(Trainer, FrozenParametersStayAndOthersLearn) {
   const std::ptrdiff_t body = std::ssize(before) - classifier;
   EXPECT_TRUE(std::equal(before.begin(), before.begin() + body, after.begin()));
   EXPECT_FALSE(std::equal(before.begin() + body, before.end(), after.begin() + body));
+}
+
+TEST(Trainer, BiasesLearnBesideFrozenWeights) {
+  comm::SingleCommunicator alone;
+  Mt19937 rng(42);
+  nn::ConvNet network(nn::Init{rng});
+  for (nn::NamedParameter& parameter : network.named_parameters()) {
+    parameter.var.set_requires_grad(parameter.name == "fc.bias");
+  }
+  const std::vector<float> before = weights_of(network);
+  Trainer trainer(alone, network, data::open_digits(), short_options());
+  trainer.step();
+  const std::vector<float> after = weights_of(network);
+  EXPECT_TRUE(std::equal(before.begin(), before.end() - 10, after.begin()));
+  for (auto bias = before.size() - 10; bias < before.size(); ++bias) {
+    EXPECT_NE(before[bias], after[bias]);
+  }
+}
+
+// Statistics over both ranks, though each has groups of its own.
+TEST(Trainer, ConvertedNormsNeedNoOption) {
+  const auto train = [](int ranks, bool converts) {
+    std::vector<float> weights;
+    spawn(ranks, [&](Communicator& peers) {
+      Mt19937 rng(42);
+      nn::ConvNet network(nn::Init{rng});
+      if (converts) nn::convert_sync_batchnorm(network);
+      Trainer trainer(peers, network, data::open_digits(), short_options());
+      trainer.step();
+      if (peers.rank() == 0) weights = weights_of(network);
+    });
+    return weights;
+  };
+  EXPECT_EQ(train(2, true), train(1, true));
+  EXPECT_NE(train(1, true), train(1, false));
 }
 
 TEST(Trainer, PrintsNothing) {

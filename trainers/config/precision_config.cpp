@@ -23,9 +23,7 @@ std::optional<LossScaling> parse_loss_scale(const std::string& text) {
 
 std::optional<LossScaling> loss_scaling(const Options& options, const PrecisionConfig& config) {
   if (const Setting* given = options.find("loss-scale")) return parse_loss_scale(given->value);
-  const bool narrow_exponent = config.dtype == Dtype::kF16;
-  const bool scales = config.level == OptLevel::kO1 || config.level == OptLevel::kO2;
-  return scales && narrow_exponent ? std::optional(LossScaling{}) : std::nullopt;
+  return usual_loss_scaling(config.level, config.dtype);
 }
 
 // Apex refuses these too, rather than ignore them.
@@ -70,6 +68,11 @@ PrecisionConfig at_level(OptLevel level) {
   config.level = level;
   config.keep_batchnorm_fp32 = config.master_weights = in_f32;
   return config;
+}
+
+std::optional<LossScaling> usual_loss_scaling(OptLevel level, Dtype half) {
+  const bool scales = level == OptLevel::kO1 || level == OptLevel::kO2;
+  return scales && half == Dtype::kF16 ? std::optional(LossScaling{}) : std::nullopt;
 }
 
 PrecisionConfig make_precision_config(const Options& options) {

@@ -48,6 +48,9 @@ std::string_view name_of(OptLevel level);  // "O1"
 // Returns Apex's types for this level, without loss scaling.
 PrecisionConfig at_level(OptLevel level);
 
+// Returns Apex's scaling: dynamic at kO1 and kO2 in f16, otherwise none.
+std::optional<LossScaling> usual_loss_scaling(OptLevel level, Dtype half);
+
 // Errors: UsageError for values out of range and for flags that the level has no use for.
 PrecisionConfig make_precision_config(const Options& options);
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "nn/layers.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/report/process.h"
 
@@ -31,8 +32,15 @@ comm::ReducerOptions reducer_options(const TrainingParts& p, Timeline* timeline)
   return options;
 }
 
-bool groups_span_ranks(const BatchDivision& batch) {
-  return any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks);
+// The batch's groups, or the one of a norm that convert_sync_batchnorm() has changed.
+bool groups_span_ranks(const TrainingParts& p) {
+  const BatchDivision& batch = p.run.batch;
+  bool spans = any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks);
+  p.model.apply([&](nn::Module& module) {
+    const auto* const norm = dynamic_cast<const nn::BatchNorm*>(&module);
+    if (norm != nullptr && norm->groups() == nn::BatchNormGroups::kOne) spans |= batch.ranks > 1;
+  });
+  return spans;
 }
 
 nn::CrossEntropy loss_of(const RunRequest& request,
@@ -54,7 +62,7 @@ TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
                parts_.model.parameter_names(),
                reducer_options(parts_, timeline_.timeline())),
       batch_norm_peers_(parts_.ranks, timeline_.timeline()),
-      groups_span_ranks_(groups_span_ranks(parts_.run.batch)),
+      groups_span_ranks_(groups_span_ranks(parts_)),
       update_(parts_.run, parts_.stream, parts_.model, range.per_epoch),
       batches_(
           parts_.run, parts_.data.train, parts_.ranks, parts_.stream, range, timeline_.timeline()),

@@ -196,9 +196,10 @@ std::optional<double> WeightUpdate::end_epoch(int64_t epoch,
 void WeightUpdate::describe(TrainingPosition& position) const {
   position.applied = position.steps;
   position.schedule = schedule_.state();
-  if (!scaler_ || !may_skip_) return;
+  if (!scaler_) return;
   const kernels::LossScaleState state = scaler_->read();
-  position.applied = first_step_ + state.applied;
+  position.applied = first_step_ + state.applied;  // the run before may have skipped steps
+  if (!may_skip_) return;
   position.grad_scaler = text_of(scaler_->rule(), state);
 }
 
