@@ -74,7 +74,7 @@ expect_code 137
 says 1 'run: rank 1 .*: restart 1 of 1 goes on from step [48] with 2 ranks$'
 says 1 'run: rank 1 on .* was lost (signal 9, Killed); it gives up: 1 of 1 restarts are used$'
 printf '\tlocalhost\t# mpirun counts its cores\n' >"$work/hosts"
-run listed -np 2 --hostfile "$work/hosts" --max-restarts 1 -- --max-steps 40 --save-steps 4
+run listed -np 2 -machinefile "$work/hosts" --max-restarts 1 -- --max-steps 40 --save-steps 4
 expect_code 137
 says 1 'restart 1 of 1 goes on from step [48] with 2 ranks$'
 says 2 "mpirun -np 2 --hostfile $work/hosts"
