@@ -1,6 +1,19 @@
-"""Rows of the tables of time to an accuracy and of a step by kernel."""
+"""Rows of the tables of accuracy over seeds, of time to an accuracy, and of a step by kernel."""
 
 from bench_text import places_text, ratio_text
+
+
+def seed_rows(result: dict) -> list[str]:
+    correct = result["correct"]
+    spread = f", standard deviation {result['deviation'] / 100:.2f}" if len(correct) > 1 else ""
+    return [
+        f"| seed | {' | '.join(correct)} | mean |",
+        "|---" * (len(correct) + 2) + "|",
+        f"| accuracy, % | {' | '.join(f'{count / 100:.2f}' for count in correct.values())} "
+        f"| {result['mean'] / 100:.2f}{spread} |",
+        "",
+        f"{places_text([result])}; in f32, by `{result['script']}`.",
+    ]
 
 
 def accuracy_cells(part: dict) -> str:

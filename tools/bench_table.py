@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 
 import bench_long
-from bench_rows import step_rows, time_to_accuracy_rows
+from bench_rows import seed_rows, step_rows, time_to_accuracy_rows
 from bench_text import percent_text, places_text, ratio_text, size_text, time_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -288,6 +288,7 @@ ROWS = {
     "allreduce_cpu": allreduce_rows,
     "resnet_cpu": resnet_rows,
     "cifar_resnet20": learning_rows,
+    "cifar94_seeds": seed_rows,
     "loader_cpu": loader_rows,
     "observing_cpu": observing_rows,
     "save_blocking": save_rows,

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path += [str(ROOT / "tools"), str(ROOT / "bench")]
 import allreduce_speed  # noqa: E402
 import bench_table  # noqa: E402
+import cifar94_seeds  # noqa: E402
 import cifar_resnet20  # noqa: E402
 import resnet_speed  # noqa: E402
 import side_by_side  # noqa: E402
@@ -120,6 +121,20 @@ class CifarResnet20(unittest.TestCase):
         rows = bench_table.learning_rows({"one_rank": ORIGIN | curve, "speed": speed})
         self.assertEqual(rows[3], "| 1 rank | 1.700 | 0.900 |")
         self.assertIn("800 images/s, PyTorch 2 with channels_last and tcmalloc 600: 1.33 (1.30-1.40)", rows[-1])
+
+
+class Cifar94Seeds(unittest.TestCase):
+    def test_only_a_run_that_ended_well_counts(self):
+        self.assertEqual(cifar94_seeds.correct_images({"exit_code": 0, "final": {"correct": 9400}}), 9400)
+        for unfinished in ({"exit_code": None, "final": None}, {"exit_code": 75, "final": {"correct": 9400}}):
+            self.assertIsNone(cifar94_seeds.correct_images(unfinished))
+
+    def test_seeds_are_in_order_with_their_mean_and_deviation(self):
+        result = ORIGIN | cifar94_seeds.summary({"10": 9410, "2": 9390, "0": 9403})
+        rows = bench_table.seed_rows(result)
+        self.assertEqual(rows[0], "| seed | 0 | 2 | 10 | mean |")
+        self.assertEqual(rows[2], "| accuracy, % | 94.03 | 93.90 | 94.10 | 94.01, standard deviation 0.10 |")
+        self.assertIn("| 94.10 |", bench_table.seed_rows(ORIGIN | cifar94_seeds.summary({"10": 9410}))[2])
 
 
 class LoaderTable(unittest.TestCase):
