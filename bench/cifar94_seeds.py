@@ -16,21 +16,22 @@ from pathlib import Path
 from side_by_side import PROGRAMS, RESULTS, merge_result, origin, output_of
 
 
-
 def correct_images(record: dict) -> int | None:
     """Right answers of a run that has ended, from its run.json."""
     return record["final"]["correct"] if record["exit_code"] == 0 else None
 
 
 def train(data: str, seed: int, threads: int, runs: Path) -> int:
+    """Right answers of the seed's run, which begins or goes on unless it has ended."""
     run = runs / str(seed)
-    record = run / "run.json"
-    found = correct_images(json.loads(record.read_text())) if record.exists() else None
-    if found is None:
+
+    def correct() -> int | None:
+        return correct_images(json.loads((run / "run.json").read_text()))
+
+    if not (run / "run.json").exists() or correct() is None:
         line = [str(PROGRAMS / "train_resnet"), data, "--dataset", "cifar10", "--preset", "cifar-94"]
         output_of([*line, "--seed", str(seed), "--threads", str(threads), "-o", str(run), "--resume", "auto"])
-        found = correct_images(json.loads(record.read_text()))
-    return found
+    return correct()
 
 
 def summary(correct: dict[str, int]) -> dict:

@@ -27,8 +27,8 @@ constexpr const char* kLookedFor =
 // IDX files do not say which data set they are, but the name of their folder, or of one around it,
 // may. The innermost one that names a data set decides.
 bool is_named_fashion(const fs::path& dir) {
-  const fs::path path = fs::absolute(dir).lexically_normal();
-  for (fs::path folder = path; folder.has_relative_path(); folder = folder.parent_path()) {
+  fs::path folder = fs::absolute(dir).lexically_normal();
+  for (; folder.has_relative_path(); folder = folder.parent_path()) {
     std::string name = folder.filename().string();
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
     if (name.find("fashion") != std::string::npos) return true;
