@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "comm/gather.h"
 #include "comm/messages/mpi_communicator.h"
 #include "comm/shared/process_ranks.h"
 #include "comm/single.h"
@@ -75,7 +76,13 @@ Connection connect(const Launch& launch, const ConnectOptions& options) {
   }
   auto messages = std::make_unique<MpiCommunicator>(
       std::make_unique<MpiSession>(launch), options.stall_abort, options.lost_at_end);
-  return over_messages(std::move(messages), "mpi", launch, options);
+  Launch found = launch;
+  found.rank = messages->rank();
+  found.size = messages->size();
+  // These do not tell how many ranks a host has.
+  const bool is_pmix = launch.launcher == Launcher::kSlurm || launch.launcher == Launcher::kPmix;
+  if (is_pmix) place_on_host(gather_value(*messages, tcp::this_host()), found);
+  return over_messages(std::move(messages), "mpi", found, options);
 }
 
 }  // namespace lockstep::comm

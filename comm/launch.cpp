@@ -69,11 +69,20 @@ void refuse_half(std::optional<int> rank, std::optional<int> size) {
       fmt::format("set both, start with mpirun or torchrun, or unset {}", there));
 }
 
+// Whether RANK and WORLD_SIZE count more closely than this launcher's variables, which a rank has
+// inherited: torchrun may itself be a task of srun or mpirun, and a shell of srun is a task of one.
+bool starts_another(Lookup lookup, const Launch& launch) {
+  if (lookup("RANK") == nullptr || lookup("WORLD_SIZE") == nullptr) return false;
+  return lookup("TORCHELASTIC_RUN_ID") != nullptr ||
+         (launch.launcher == Launcher::kSlurm && launch.size == 1);
+}
+
 Launch launcher_says(Lookup lookup) {
   for (const Variables& names : kLaunchers) {
     if (!is_set(lookup, names.rank) || !is_set(lookup, names.size)) continue;
     Launch launch{.launcher = names.launcher};
     launch.size = number(lookup, names.size, 1, kMaxRanks).value_or(0);
+    if (launch.launcher != Launcher::kEnvironment && starts_another(lookup, launch)) continue;
     const int ranks = launch.size == 0 ? kMaxRanks : launch.size;
     launch.rank = number(lookup, names.rank, 0, ranks - 1).value_or(0);
     launch.local_size =

@@ -43,7 +43,8 @@ struct LaunchOptions {
 };
 
 // `lookup` is getenv or a stand-in for it. The first launcher of the list above that set its
-// variables wins. Options must agree with it, except for rank 0 and size 1: these count nodes in
+// variables wins, but torchrun wins over one that started it, and RANK and WORLD_SIZE over a Slurm
+// step of one task. Options must agree with it, except for rank 0 and size 1: these count nodes in
 // PyTorch's main.py and mean nothing under a launcher. A local rank is for ranks whose launcher
 // does not give one. Errors: EnvironmentError naming a variable with an invalid value; UsageError
 // for options that contradict the launcher or each other.

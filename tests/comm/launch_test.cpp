@@ -114,6 +114,31 @@ TEST(Launch, TorchrunsRanksMeetWithoutMpi) {
   EXPECT_FALSE(launch_of({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).place);
 }
 
+// Otherwise each of them would train alone, or be a rank twice.
+TEST(Launch, TorchrunWithinAnotherLauncherCounts) {
+  const Environment torchrun = {
+      {"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}, {"TORCHELASTIC_RUN_ID", "none"}};
+  for (const char* tasks : {"1", "2"}) {
+    for (const auto& [rank, size] : {std::pair("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+                                     std::pair("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")}) {
+      Environment environment = torchrun;
+      environment.insert({{rank, "0"}, {size, tasks}, {"PMIX_RANK", "0"}});
+      const Launch launch = launch_of(environment);
+      EXPECT_EQ(launch.launcher, Launcher::kEnvironment) << rank << tasks;
+      EXPECT_EQ(launch.rank, 1);
+      EXPECT_EQ(launch.size, 4);
+    }
+  }
+}
+
+TEST(Launch, VariablesSetByHandCountInAShellOfSrun) {
+  Environment shell = {
+      {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}};
+  EXPECT_EQ(launch_of(shell).size, 2);
+  shell["SLURM_STEP_NUM_TASKS"] = "3";
+  EXPECT_EQ(launch_of(shell).launcher, Launcher::kSlurm);
+}
+
 Launch launch_of(const Environment& environment, const LaunchOptions& options) {
   return read_launch(
       [&](const char* name) -> const char* {

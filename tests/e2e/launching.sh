@@ -51,6 +51,20 @@ says 0 "over shm"
 says 0 "0 (local 0, cpu), 1 (local 1, cpu)"
 same_bits torchrun
 
+for rank in 0 1; do  # torchrun as a task of srun
+  start $rank env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 TORCHELASTIC_RUN_ID=e2e RANK=$rank WORLD_SIZE=2 \
+    MASTER_PORT="$port" "$bin/lockstep" ranks
+done
+end 0
+[ "$(grep -c '^ *[01]  *[01]  c' rank0.log)" = 2 ] || fail "lockstep ranks under torchrun in srun"
+
+# A launcher that tells each rank its number alone
+"$launcher" -np 2 -bind-to none "$(command -v env)" -u OMPI_COMM_WORLD_RANK -u OMPI_COMM_WORLD_SIZE \
+  -u OMPI_COMM_WORLD_LOCAL_RANK -u OMPI_COMM_WORLD_LOCAL_SIZE "${train[@]}" -o pmix > mpi.log 2>&1 || fail "PMIx alone"
+grep -qF "0 (local 0, cpu), 1 (local 1, cpu)" mpi.log || fail "local ranks of PMIx"
+grep -qF "over shm" mpi.log || fail "PMIx's ranks of one host do not share memory"
+same_bits pmix
+
 for rank in 1 0; do  # two terminals; messages instead of shared memory
   start $rank env RANK=$rank WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT="$port" \
     "${train[@]}" --transport tcp -o terminals

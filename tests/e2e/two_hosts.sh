@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# usage: two_hosts.sh BIN same-bits[.tcp]|cut-off[.tcp]
+# usage: two_hosts.sh BIN same-bits[.tcp]|cut-off[.tcp]|stop
 # Two network namespaces stand in for two hosts with two ranks each, joined by a virtual cable. mpirun starts the ranks;
 # for .tcp each rank is started separately, without MPI.
 #   same-bits  4 ranks on two hosts end with the same bits as 4 ranks on one
 #   cut-off    the cable is pulled during training: all ranks end soon after the deadline
+#   stop       SIGTERM to scripts/run stops the ranks of both hosts, and of the other one alone, at once
 # Exits with 77 if namespaces are not permitted.
 set -euo pipefail
 bin=$1
-case $2 in same-bits | cut-off | same-bits.tcp | cut-off.tcp) scenario=${2%.tcp} ;; *) exit 2 ;; esac
+case $2 in same-bits | cut-off | same-bits.tcp | cut-off.tcp | stop) scenario=${2%.tcp} ;; *) exit 2 ;; esac
 case $2 in *.tcp) over=tcp ;; *) over=mpi ;; esac
 
 skip() { echo "skipped: $1"; exit 77; }
@@ -40,15 +41,20 @@ case \$1 in 10.77.0.1) host=$a ;; 10.77.0.2) host=$b ;; *) exit 1 ;; esac
 shift
 exec ip netns exec \$host unshare --uts --ipc --mount /bin/sh -c "hostname \$host; mount -t tmpfs shm /dev/shm; \$*"
 EOF
-chmod +x "$work/on_host"
+cat > "$work/agent" <<EOF
+#!/bin/bash
+exec env -i PATH="$PATH" HOME="$HOME" "$work/on_host" "\$@"
+EOF
+chmod +x "$work/on_host" "$work/agent"
 unshare --uts --ipc --mount true 2>/dev/null || skip "namespaces for host names are not permitted"
 
 launcher=$(cd "$(dirname "$0")/../.." && pwd)/scripts/run
 run=(train_convnet --global-batch-size 64 --shards 8 --threads 1)
-over_mpi() {
-  OMPI_MCA_plm_rsh_agent=$work/on_host OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 \
+ranks_on=10.77.0.1:2,10.77.0.2:2
+over_mpi() {  # in a subshell
+  exec env OMPI_MCA_plm_rsh_agent="$work/agent" OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 \
     OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 \
-    "$work/on_host" 10.77.0.1 "$launcher" -np 4 --host 10.77.0.1:2,10.77.0.2:2 "$bin/$*"
+    "$work/on_host" 10.77.0.1 exec "$launcher" -np 4 --host "$ranks_on" "$bin/$*"
 }
 # As in separate terminals: all ranks get the address of rank 0's host. Returns the exit code of the highest rank that
 # failed.
@@ -65,6 +71,7 @@ over_tcp() {
 on_two_hosts() { over_"$over" "$@"; }
 
 if [ "$scenario" = same-bits ]; then
+  export LOCKSTEP_LR=0.05  # a flag as a variable reaches the ranks of both hosts
   on_two_hosts "${run[@]}" --bn-groups 1 --max-steps 40 -o "$work/two" | tee "$work/log"
   "$launcher" -np 4 "$bin/${run[0]}" "${run[@]:1}" --bn-groups 1 --max-steps 40 -o "$work/one"
   grep -q "over $over" "$work/log"  # ranks on two hosts share no memory
@@ -73,6 +80,29 @@ if [ "$scenario" = same-bits ]; then
     [ "$(grep -c "\"host\": \"$host\"" "$work/two/run.json")" = 2 ] || exit 1  # two ranks on each
   done
   "$bin/lockstep" diff "$work/one/checkpoints/last.safetensors" "$work/two/checkpoints/last.safetensors"
+  exit
+fi
+
+if [ "$scenario" = stop ]; then
+  for ranks_on in $ranks_on 10.77.0.2:4; do
+    on_two_hosts "${run[@]}" --epochs 1000 --print-freq 1 -o "$work/$ranks_on" > "$work/log" 2> "$work/err" &
+    job=$!
+    for _ in $(seq 300); do
+      [ "$(grep -c Epoch: "$work/log")" -lt 3 ] || break
+      sleep 0.1
+    done
+    sleep 5  # by then ranks that are all elsewhere are taken to catch signals
+    begin=$(date +%s)
+    kill -TERM $job
+    code=0
+    wait $job || code=$?
+    took=$(($(date +%s) - begin))
+    echo "ranks on $ranks_on: exit code $code $took s after SIGTERM"
+    if [ $code != 43 ] || [ $took -gt 8 ]; then
+      tail -n 20 "$work/err"
+      exit 1
+    fi
+  done
   exit
 fi
 

@@ -217,5 +217,14 @@ TEST(Evaluate, OneRankThatStopsEndsItForAll) {
   });
 }
 
+// Otherwise a rank that was asked would wait for the others' last batches, until the deadline.
+TEST(Evaluate, OneRankStopsTheOthersBeforeTheirNextBatch) {
+  comm::spawn_ranks(2, [](Communicator& ranks) {
+    int rounds = 0;
+    EXPECT_FALSE(evaluation_on(ranks, [&] { return ++rounds == 1 && ranks.rank() == 1; }));
+    EXPECT_EQ(rounds, 1);
+  });
+}
+
 }  // namespace
 }  // namespace lockstep::trainers::evaluate_test

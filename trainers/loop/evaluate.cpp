@@ -91,6 +91,15 @@ class EvaluationMode {
   std::vector<std::pair<nn::Module*, bool>> before_;
 };
 
+// Whether a batch is left and no rank was asked to stop. A collective call: if one rank stopped by
+// itself, it would wait for the others until the deadline.
+bool goes_on(const EvaluationTask& task, const data::Loader& loader, Communicator& ranks) {
+  const bool asked = task.stop && task.stop();
+  std::array<int64_t, 2> left_and_asked = {loader.left(), asked ? 1 : 0};
+  ranks.all_reduce_sum(std::span<int64_t>(left_and_asked));
+  return left_and_asked[0] > 0 && left_and_asked[1] == 0;
+}
+
 // Counts of this rank so far.
 struct Counts {
   int64_t correct1 = 0;
@@ -276,7 +285,8 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   std::array<QueuedBatch, 2> queue = {QueuedBatch{BatchResults(stream, max_images)},
                                       QueuedBatch{BatchResults(stream, max_images)}};
   size_t queued = 0, settled = 0;
-  while (loader.left() > 0 && !(task.stop && task.stop())) {
+  while (goes_on(task, loader, ranks)) {
+    if (loader.left() == 0) continue;
     QueuedBatch& next = queue[queued++ % 2];
     data::LoadedBatch loaded = loader.next();
     next.labels = loaded.labels;

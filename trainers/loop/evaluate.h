@@ -39,7 +39,8 @@ struct EvaluationTask {
   std::function<void(const std::string& text)> warn{};  // of an image that is skipped; rank 0's
   // After each batch of this rank, counted from 0; may be empty.
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
-  // Called before each batch; true stops the evaluation. May be empty.
+  // Called before each batch of any rank; true on one rank stops the evaluation on all. May be
+  // empty.
   std::function<bool()> stop{};
   EvaluationOutputs outputs = {};
   SkippedPhotos* skipped = nullptr;  // of earlier evaluations too; null: of this one alone
