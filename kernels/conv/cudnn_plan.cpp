@@ -24,12 +24,14 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& config) {
   return engine_of(config).values<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
 }
 
-// True if the engine gives the same bits in each run and sums in f32.
-bool is_exact(const Descriptor& config) {
-  return std::ranges::none_of(notes_of(config), [](cudnnBackendNumericalNote_t note) {
+// True if the engine gives the same bits in each run, sums in f32 and rounds no input. Tensor cores
+// read f32 as TF32; of such engines cuDNN notes the tensor cores, and no conversion.
+bool is_exact(const Descriptor& config, Dtype dtype) {
+  return std::ranges::none_of(notes_of(config), [&](cudnnBackendNumericalNote_t note) {
     return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
            note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
-           note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+           note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
+           (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && dtype == Dtype::kF32);
   });
 }
 
@@ -68,7 +70,7 @@ void visit_engines(const Target& target,
   const Descriptor graph = operation_graph(target, problem);
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (const Descriptor& config : preferences(target, graph, mode)) {
-      if (is_exact(config) && visit(config)) return;
+      if (is_exact(config, problem.dtype) && visit(config)) return;
     }
   }
 }

@@ -75,13 +75,14 @@ class Trial {
   // Whether an exact engine of these preferences makes a plan.
   bool has_plan(cudnnBackendDescriptor_t graph,
                 cudnnBackendDescriptor_t device,
-                cudnnBackendHeurMode_t mode);
+                cudnnBackendHeurMode_t mode,
+                cudnnDataType_t type);
 
  private:
   void expect(cudnnStatus_t status, const std::string& step) {
     if (status != CUDNN_STATUS_SUCCESS) throw Refused{{step, status}};
   }
-  bool is_exact(cudnnBackendDescriptor_t config);
+  bool is_exact(cudnnBackendDescriptor_t config, cudnnDataType_t type);
 
   const CudnnFunctions& cudnn_;
   std::vector<cudnnBackendDescriptor_t> made_;
@@ -201,7 +202,7 @@ std::vector<cudnnBackendDescriptor_t> Trial::operations(const GraphSpec& spec) {
   return made;
 }
 
-bool Trial::is_exact(cudnnBackendDescriptor_t config) {
+bool Trial::is_exact(cudnnBackendDescriptor_t config, cudnnDataType_t type) {
   cudnnBackendDescriptor_t engine = make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
   std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
@@ -210,16 +211,18 @@ bool Trial::is_exact(cudnnBackendDescriptor_t config) {
                             CUDNN_TYPE_NUMERICAL_NOTE,
                             std::ssize(notes),
                             notes.data());
-  return std::none_of(notes.begin(), notes.begin() + count, [](cudnnBackendNumericalNote_t note) {
+  return std::none_of(notes.begin(), notes.begin() + count, [&](cudnnBackendNumericalNote_t note) {
     return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
            note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
-           note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+           note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
+           (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && type == CUDNN_DATA_FLOAT);
   });
 }
 
 bool Trial::has_plan(cudnnBackendDescriptor_t graph,
                      cudnnBackendDescriptor_t device,
-                     cudnnBackendHeurMode_t mode) {
+                     cudnnBackendHeurMode_t mode,
+                     cudnnDataType_t type) {
   const cudnnBackendDescriptor_t heuristics = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   set(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
@@ -234,7 +237,7 @@ bool Trial::has_plan(cudnnBackendDescriptor_t graph,
                                          std::ssize(configs),
                                          configs.data())));
   return std::ranges::any_of(configs, [&](cudnnBackendDescriptor_t config) {
-    if (!is_exact(config)) return false;
+    if (!is_exact(config, type)) return false;
     const cudnnBackendDescriptor_t plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
     return try_finalize(plan);
@@ -289,8 +292,8 @@ Verdict verdict_of(const CudnnFunctions& cudnn,
               std::ssize(operations),
               operations.data());
     trial.finalize(graph, "graph");
-    const bool made = trial.has_plan(graph, device, CUDNN_HEUR_MODE_A) ||
-                      trial.has_plan(graph, device, CUDNN_HEUR_MODE_FALLBACK);
+    const bool made = trial.has_plan(graph, device, CUDNN_HEUR_MODE_A, spec.in.type) ||
+                      trial.has_plan(graph, device, CUDNN_HEUR_MODE_FALLBACK, spec.in.type);
     return {made ? "plan" : "no engine", 0};
   } catch (const Refused& refused) {
     return refused.verdict;

@@ -170,7 +170,8 @@ TEST_F(CudaAuditA2, EnginesAreChosenWithTheirKnobs) {
   EXPECT_FALSE(same_bits(two, three));
   EXPECT_TRUE(same_bits(three, result_of("engine 6 17:3 2:5")));
   EXPECT_FALSE(same_bits(three, result_of("engine 9")));
-  for (const char* choice : {"engine 0", "engine 1", "engine 3", "engine 4", "engine 6 17:9 2:5"}) {
+  for (const char* choice :
+       {"engine 0", "engine 1", "engine 2", "engine 3", "engine 4", "engine 6 17:9 2:5"}) {
     EXPECT_THROW(result_of(choice), EnvironmentError) << choice;
   }
 }

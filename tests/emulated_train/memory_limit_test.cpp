@@ -158,5 +158,23 @@ TEST_F(CudaAuditC4Programs, RefuseBeforeTheFirstStep) {
   EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
 }
 
+// Ranks that share a GPU share its memory. A launcher may show each rank a GPU of its own as the
+// only one.
+TEST_F(CudaAuditC4Programs, RanksThatShowTheirOwnGpuHaveAllOfIt) {
+  const std::string bytes = std::to_string(needed(8, true) * 3 / 2);
+  const auto train = [&](const std::string& run, const std::string& mask) {
+    const std::string script = "CUDA_VISIBLE_DEVICES=" + mask + " exec \"$0\" \"$@\"";
+    Arguments line = {"bash", "-c", script, path_of_program("train_convnet_emulated")};
+    const Arguments more = on_cuda(run, {"-b", "8", "--epochs", "1", "--max-steps", "2"});
+    line.insert(line.end(), more.begin() + 1, more.end());
+    return run_ranks(2,
+                     line,
+                     {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "2"},
+                                      {"LOCKSTEP_EMULATION_MEMORY", bytes}}});
+  };
+  expect_success(train("own", "$OMPI_COMM_WORLD_LOCAL_RANK"));
+  EXPECT_EQ(train("shared", "0").exit_code, 5);
+}
+
 }  // namespace
 }  // namespace lockstep::testing::memory_limit_test

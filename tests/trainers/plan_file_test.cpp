@@ -86,7 +86,7 @@ TEST(PlanFile, WhatIsNoneIsRefused) {
                                   std::string("PK\x03\x04"),
                                   whole.substr(0, whole.size() / 2),
                                   changed("\"engine 3\"", "3"),
-                                  changed("\"format_version\": 2", "\"format_version\": 2e66"),
+                                  changed("\"format_version\": 3", "\"format_version\": 3e66"),
                                   changed("\"convolutions\": {", "\"convolution\": {"),
                                   changed("\"engine 58 2:1 12:0\"", "\"\xff\"")}) {
     const std::string got = refusal([&] { parse_plans(text, "p.json"); });
@@ -94,8 +94,8 @@ TEST(PlanFile, WhatIsNoneIsRefused) {
     EXPECT_THAT(got, HasSubstr("| another --plan-file; --autotune makes one"));
   }
   EXPECT_THAT(
-      refusal([&] { parse_plans(changed("\"format_version\": 2", "\"format_version\": 1"), "p"); }),
-      HasSubstr("its format has version 1, this program reads 2"));
+      refusal([&] { parse_plans(changed("\"format_version\": 3", "\"format_version\": 1"), "p"); }),
+      HasSubstr("its format has version 1, this program reads 3"));
 }
 
 TEST(PlanFile, OneThatIsNotThereIsNamed) {

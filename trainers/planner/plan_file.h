@@ -34,7 +34,7 @@ struct PlannedEngine {
 using PlannedEngines = std::map<std::string, PlannedEngine>;
 
 struct PlanFile {
-  static constexpr int kFormatVersion = 2;  // files of another one cannot be read
+  static constexpr int kFormatVersion = 3;  // files of another one cannot be read
 
   PlanOrigin origin;
   PlannedEngines engines;

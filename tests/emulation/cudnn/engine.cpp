@@ -33,8 +33,9 @@ std::vector<CudnnEngine> preferred_engines(const Convolution& work, cudnnBackend
   const std::string_view fault = planted_cudnn();
   const bool is_f16 = work.in.type == CUDNN_DATA_HALF;
   if (fault == "no-engine" || (fault == "no-engine:f16" && is_f16)) return {};
-  const CudnnEngine knobs{
-      .index = 6, .notes = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, .has_knobs = true};
+  const bool is_f32 = work.in.type == CUDNN_DATA_FLOAT;
+  CudnnEngine knobs{.index = 6, .has_knobs = true};
+  if (!is_f32) knobs.notes = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE};
   const auto in_parts = [&](int64_t parts, int64_t steps) {
     CudnnEngine engine = knobs;
     engine.parts = parts;
@@ -42,13 +43,14 @@ std::vector<CudnnEngine> preferred_engines(const Convolution& work, cudnnBackend
     engine.is_refused = fault == "refuses-plans";
     return engine;
   };
+  // Real engines that read f32 as TF32 have this note and no other.
+  const auto fast_note =
+      is_f32 ? CUDNN_NUMERICAL_NOTE_TENSOR_CORE : CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
   const CudnnEngine last{.index = 9, .parts = 4, .steps = 6};
   if (mode == CUDNN_HEUR_MODE_FALLBACK) return {in_parts(2, 4), last};
   return {{.index = 0, .notes = {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, .steps = 1},
-          {.index = 1,
-           .notes = {is_f16 ? CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION
-                            : CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS},
-           .steps = 1},
+          {.index = 1, .notes = {fast_note}, .steps = 1},
+          {.index = 2, .notes = {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, .steps = 1},
           {.index = 3, .parts = 5, .steps = 1, .is_refused = true},
           {.index = 4, .steps = 1, .min_workspace = kHuge},
           in_parts(2, 4),

@@ -111,7 +111,9 @@ CudnnPlaces CudnnExecution::places() const {
 
 Convolution::Rounding CudnnExecution::rounding() const {
   return {.reduced = engine_.has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION),
-          .narrow = engine_.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)};
+          .narrow = engine_.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
+                    (engine_.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) &&
+                     work_->in.type == CUDNN_DATA_FLOAT)};
 }
 
 std::vector<std::byte> CudnnExecution::surroundings() const {

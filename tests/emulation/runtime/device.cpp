@@ -49,7 +49,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
     if (device == nullptr) return cudaErrorInvalidDevice;
     *properties = {};
     std::snprintf(properties->name, sizeof(properties->name), "%s", device->name.c_str());
-    properties->uuid.bytes[15] = static_cast<char>(index + 1);
+    properties->uuid.bytes[15] =
+        static_cast<char>((device->number < 0 ? index : device->number) + 1);
     properties->major = device->major;
     properties->minor = device->minor;
     properties->multiProcessorCount = device->multiprocessors;

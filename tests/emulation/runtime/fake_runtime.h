@@ -19,9 +19,11 @@ struct FakeDevice {
   int major = 9, minor = 0;  // compute capability
   int multiprocessors = 4;
   size_t memory_bytes = size_t{1} << 30;
+  int number = -1;  // of the machine's devices; -1: its index
 };
 
-// At start, the number of devices is LOCKSTEP_EMULATION_DEVICES, by default one, and each has
+// At start, the number of devices is LOCKSTEP_EMULATION_DEVICES, by default one, of which
+// CUDA_VISIBLE_DEVICES leaves those that it numbers up to the first that is absent, and each has
 // LOCKSTEP_EMULATION_MEMORY bytes, by default 1 GiB. LOCKSTEP_EMULATION_DRIVER is absent, too-old
 // or broken.
 struct FakeMachine {

@@ -2,7 +2,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/emulation/engine.h"
 
@@ -31,7 +34,16 @@ void devices_from_environment() {
   }
   const char* const devices = std::getenv("LOCKSTEP_EMULATION_DEVICES");
   const size_t count = devices == nullptr ? 1 : std::strtoul(devices, nullptr, 10);
-  state().machine.devices.assign(count, device);
+  std::vector<FakeDevice>& visible = state().machine.devices;
+  visible.assign(count, device);
+  for (size_t i = 0; i < count; ++i) visible[i].number = static_cast<int>(i);
+  const char* const mask = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (mask == nullptr) return;
+  const std::vector<FakeDevice> all = std::exchange(visible, {});
+  std::istringstream numbers(mask);
+  for (size_t number; numbers >> number && number < all.size(); numbers.ignore(1, ',')) {
+    visible.push_back(all[number]);
+  }
 }
 void driver_from_environment() {
   const char* const text = std::getenv("LOCKSTEP_EMULATION_DRIVER");
