@@ -132,6 +132,7 @@ TEST(LockstepTool, ScaleReportPrintsATable) {
       contains(outcome.out, "     4         50         40           10     2.00       100%\n"))
       << outcome.out;
   EXPECT_EQ(lockstep({"scale-report", "2"}).code, 2);
+  EXPECT_EQ(lockstep({"scale-report", "2:100", "--epochs", "nan"}).code, 2);
 }
 
 TEST(LockstepTool, HelpAndVersionSucceed) {

@@ -192,7 +192,7 @@ TEST(TrainingPlan, LargestBatchIsTheLastThatFits) {
   TrainingPlan plan{.card = find_gpu("a100"), .precision = kO2};
   const auto of = [&](int64_t images) {
     plan.step = resnet50(images);
-    plan.half_step = resnet50(images / 2);
+    plan.other_step = resnet50(2 * images);
     return plan;
   };
   const int64_t largest = of(256).largest_batch();
@@ -215,6 +215,28 @@ TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
             HasSubstr("  4 ranks"),
             HasSubstr("conv2d_backward_weight"),
             HasSubstr("backward weight f16 128x")));
+}
+
+TEST(PlanCommand, PlansForAnyNumberOfRanksAndOneImage) {
+  const std::string text = plan_training({.ranks = 6, .training = {"-a", "resnet20", "-b", "1"}});
+  for (const char* ranks : {"  1 rank ", "  4 ranks", "  6 ranks"}) {
+    EXPECT_THAT(text, HasSubstr(ranks));
+  }
+}
+
+// Sums of earlier micro-steps wait on the device; the ranks exchange gradients once.
+TEST(PlanCommand, CountsWhatAccumulationKeepsAndSaves) {
+  const auto plan = [](const char* micro_steps) {
+    return nlohmann::json::parse(plan_training(
+        {.json = true,
+         .training = {"-a", "resnet18", "-b", "64", "--batches-per-allreduce", micro_steps}}));
+  };
+  const auto one = plan("1"), eight = plan("8");
+  const int64_t gradients = 4 * one.at("parameters").get<int64_t>();
+  EXPECT_GT(eight.at("needed_bytes").get<int64_t>(),
+            one.at("needed_bytes").get<int64_t>() + 2 * gradients);
+  EXPECT_GT(eight.at("efficiency").get<double>(), one.at("efficiency").get<double>());
+  EXPECT_GT(eight.at("images_per_s").get<double>(), one.at("images_per_s").get<double>());
 }
 
 TEST(PlanCommand, WritesJson) {
@@ -291,6 +313,9 @@ TEST(FindGpu, RefusesWhatItDoesNotKnow) {
   EXPECT_THROW(find_gpu(path), EnvironmentError);
   std::ofstream(path) << R"({"deviceName": "NVIDIA GeForce RTX 2080"})";
   EXPECT_THROW(find_gpu(path), UsageError);
+  std::ofstream(path) << R"({"deviceName": "NVIDIA H200", "totalGlobalMem": "big"})";
+  EXPECT_THROW(find_gpu(path), EnvironmentError);
+  EXPECT_THROW(find_gpu(folder.path().string()), UsageError) << "a folder is no card's file";
 }
 
 }  // namespace

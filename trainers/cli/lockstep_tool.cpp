@@ -166,7 +166,9 @@ Command scale_command(CLI::App& app, std::ostream& out) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--epochs", options->epochs, "epochs of each training")
-      ->check(CLI::PositiveNumber)
+      ->check([](const std::string& text) {
+        return parse_float(text).value_or(0) > 0 ? "" : "it is not a number above 0";
+      })
       ->capture_default_str();
   return {command, [&out, options] {
             const auto timings = parse_timings(options->timings);

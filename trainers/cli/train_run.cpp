@@ -388,8 +388,7 @@ ExitCode train_run(const Job& job) {
                         .cuda_libraries = libraries,
                         .plan_choices = digest_of(engines.engines),
                         .output_dir = output_dir};
-  const int64_t pool_bytes =
-      settle_memory(run, network, data.sets, ranks, job.launch.local_size, engines.workspace_bytes);
+  const int64_t pool_bytes = settle_memory(run, network, data.sets, ranks, engines.workspace_bytes);
   // Allocates it now: recorded work would keep a smaller one beside the next.
   on_all_ranks(ranks, [&] { stream.workspace(static_cast<size_t>(engines.workspace_bytes), 0); });
   return Run({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},

@@ -114,6 +114,19 @@ int64_t evaluation_bytes(nn::Module& model,
   return made.pool_bytes();
 }
 
+// Returns the sums of earlier micro-steps that comm::TreeCounter keeps while one runs: at most one
+// of each power of two.
+std::vector<Tensor> kept_sums(const nn::Module& model, const StepExtras& extras) {
+  std::vector<Tensor> sums;
+  for (int64_t steps = extras.micro_steps; steps > 1; steps /= 2) {
+    for (const Var& parameter : model.parameters()) {
+      const Shape shape = {extras.shards, parameter.value().numel()};
+      sums.push_back(Tensor::empty(shape, Dtype::kF32, Device::kDry));
+    }
+  }
+  return sums;
+}
+
 }  // namespace
 
 DryStep run_dry_step(const ModelOptions& network,
@@ -138,6 +151,7 @@ DryStep run_dry_step(const ModelOptions& network,
   step.memory.evaluation = evaluation_bytes(
       *model, extras.test_image.value_or(network.image), extras, precision.network());
   const DryRecord made;
+  const std::vector<Tensor> sums = kept_sums(*model, extras);
   Stream stream(Device::kDry);
   const Shards shards = Shards::cut(images, extras.shards, 1);
   const LayerNames names(model->named_parameters());
@@ -164,6 +178,7 @@ DryStep run_dry_step(const ModelOptions& network,
     step.memory.activations = made.bytes_in_use();
     result.loss.backward();
   }
+  step.update_begins = std::ssize(stream.ledger());
   optimizer->step(stream);
   step.memory.made = made.peak_bytes_in_use();
   step.memory.placed = made.pool_bytes();

@@ -56,6 +56,7 @@ struct DryStep {
   int64_t parameters = 0;  // elements
   StepMemory memory = {};
   std::vector<LedgerEntry> ledger = {};
+  int64_t update_begins = 0;           // the optimizer's first entry there
   std::vector<LayerCost> layers = {};  // in the order of the forward pass
 };
 
@@ -65,8 +66,9 @@ struct StepExtras {
   bool erases = false;  // boxes travel to the device too
   OptimizerConfig optimizer = {.lr = 0.1, .momentum = 0.9};
   int64_t shards = 1;
-  bool graph = true;      // the step reads images at addresses of its own
-  int64_t evaluated = 0;  // images of an evaluation's batch; 0: there is none
+  int64_t micro_steps = 1;  // of an optimizer step, whose gradients are summed; one of them is run
+  bool graph = true;        // the step reads images at addresses of its own
+  int64_t evaluated = 0;    // images of an evaluation's batch; 0: there is none
   std::optional<data::ImageShape> test_image = {};  // shape of these; absent: as in the step
   TestViews views = TestViews::kOne;                // of each of them
 };

@@ -40,10 +40,12 @@ FileJson read_properties(const std::string& path) {
   try {
     FileJson json = parse_file<FileJson>(text);
     json.at("deviceName").get_ref<const std::string&>();
+    json.value("totalGlobalMem", int64_t{0});
+    json.value("multiProcessorCount", 0);
     return json;
   } catch (const FileJson::exception&) {
     throw EnvironmentError(fmt::format("--gpu {}: the file does not describe a GPU", path),
-                           "it is not JSON with a deviceName",
+                           "it is not JSON with a deviceName, or its numbers are none",
                            "a file that bench/gpu_suite.sh saved, or --gpu h200");
   }
 }
@@ -80,7 +82,7 @@ std::string cudnn_properties(const GpuCard& card) {
 }  // namespace
 
 GpuCard find_gpu(const std::string& gpu) {
-  const bool is_file = std::filesystem::exists(gpu);
+  const bool is_file = std::filesystem::is_regular_file(gpu);
   const FileJson properties = is_file ? read_properties(gpu) : FileJson::object();
   const std::string name = upper(is_file ? properties["deviceName"].get<std::string>() : gpu);
   std::string known;

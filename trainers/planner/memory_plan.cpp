@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "comm/gather.h"
 #include "core/cuda/device.h"
 #include "trainers/report/errors.h"
 
@@ -48,12 +49,11 @@ void check_memory(const MemoryPlan& plan, int64_t memory) {
   suggest_batch(std::min(plan.images - 1, plan.largest_batch(memory / 10 * 9)));
 }
 
-// The chosen device's memory that is free for each of the ranks that share it.
-int64_t memory_on_device(int64_t local_ranks) {
-  const int64_t devices = cuda::visible_devices();
-  const int64_t later = local_ranks - 1 - cuda::device_properties().index;  // after the first
-  const int64_t sharing = 1 + std::max<int64_t>(0, later) / devices;
-  return static_cast<int64_t>(cuda::free_bytes()) / sharing;
+// Returns how many ranks use this one's device. Indices do not tell: a launcher may show each rank
+// only its own device. A collective call.
+int64_t ranks_on_device(Communicator& ranks) {
+  const std::string& mine = cuda::device_properties().uuid;
+  return std::ranges::count(comm::gather_texts(ranks, mine), mine);
 }
 
 }  // namespace
@@ -85,6 +85,7 @@ StepExtras extras_of(const RunRequest& request, const BatchDivision& batch) {
           .erases = request.augmentation.erases(),
           .optimizer = request.optimizer,
           .shards = share(batch.shards, batch.ranks),
+          .micro_steps = batch.micro_steps,
           .views = request.test_views};
 }
 
@@ -118,7 +119,6 @@ int64_t settle_memory(const ResolvedRun& run,
                       const ModelOptions& network,
                       const data::DatasetPair& data,
                       Communicator& ranks,
-                      int64_t local_ranks,
                       int64_t workspace) {
   const RunRequest& request = run.request;
   if (!data.train || request.device != Device::kCuda) return 0;
@@ -126,7 +126,9 @@ int64_t settle_memory(const ResolvedRun& run,
                                .shape = data.test->image_shape()};
   MemoryPlan plan = plan_memory(run, network, data.train->size(), tested);
   plan.workspace = workspace;
-  on_all_ranks(ranks, [&] { check_memory(plan, memory_on_device(local_ranks)); });
+  const int64_t sharing = ranks_on_device(ranks);
+  on_all_ranks(ranks,
+               [&] { check_memory(plan, static_cast<int64_t>(cuda::free_bytes()) / sharing); });
   return plan.step.pool();
 }
 

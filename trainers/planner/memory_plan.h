@@ -52,13 +52,12 @@ MemoryPlan plan_memory(const ResolvedRun& run,
 // A collective call, before the run allocates memory. Refuses a training that needs more than is
 // free on the chosen device: an error ends all ranks, with the parts and the largest batch that
 // fits. If memory runs out later nevertheless, errors suggest a smaller batch. Returns the bytes of
-// the pool for steps; 0 off CUDA, and for an evaluation. local_ranks: ranks on this host, which
-// take the visible devices in turn. workspace: bytes of the largest convolution's.
+// the pool for steps; 0 off CUDA, and for an evaluation. Ranks that share a device share its
+// memory. workspace: bytes of the largest convolution's.
 int64_t settle_memory(const ResolvedRun& run,
                       const ModelOptions& network,
                       const data::DatasetPair& data,
                       Communicator& ranks,
-                      int64_t local_ranks,
                       int64_t workspace);
 
 }  // namespace lockstep::trainers

@@ -164,7 +164,7 @@ std::string scaling_text(const TrainingPlan& plan) {
       plan.card.link_bytes_per_s / 1e9,
       c.link,
       c.latency_s * 1e6);
-  for (int64_t ranks = 1; ranks <= plan.ranks; ranks *= 2) {
+  for (int64_t ranks = 1;; ranks = std::min(2 * ranks, plan.ranks)) {
     const ScalingPrediction p = plan.scaled_to(ranks);
     text += fmt::format(
         "  {:>3} rank{} {:>10.0f} images/s, efficiency {:.1f} % (nothing hidden: {:.1f} %), "
@@ -175,8 +175,8 @@ std::string scaling_text(const TrainingPlan& plan) {
         100 * p.efficiency,
         100 * p.unhidden,
         p.all_reduce_s * 1e3);
+    if (ranks == plan.ranks) return text;
   }
-  return text;
 }
 
 // The trainers' flags that a step on a GPU depends on.
@@ -292,8 +292,9 @@ std::string plan_training(const PlanOptions& options) {
   const BatchDivision batch = divide_batch(request, options.ranks, 1);
   const int64_t images = images_a_rank(batch, batch.images);
   const StepExtras extras = extras_of(request, batch);
+  plan.micro_steps = batch.micro_steps;
   plan.step = run_dry_step(network, images, plan.precision, extras);
-  plan.half_step = run_dry_step(network, images / 2, plan.precision, extras);
+  plan.other_step = run_dry_step(network, 2 * images, plan.precision, extras);
   plan.convolutions = convolutions_of(plan.step);
   PlannedEngines planned;
   if (!options.plan_file.empty()) planned = read_engines(options.plan_file, plan.card);

@@ -83,9 +83,9 @@ int64_t TrainingPlan::workspace_bytes() const {
 
 MemoryPlan TrainingPlan::memory() const {
   return {.images = step.images,
-          .other_images = half_step.images,
+          .other_images = other_step.images,
           .step = step.memory,
-          .other_step = half_step.memory,
+          .other_step = other_step.memory,
           .workspace = workspace_bytes(),
           .exchange = exchange_bytes(step.memory.gradients, ranks, kBucket)};
 }
@@ -111,14 +111,20 @@ std::map<std::string_view, OpTotals> TrainingPlan::totals_by_op() const {
 
 ScalingPrediction TrainingPlan::scaled_to(int64_t count) const {
   const int64_t bytes = step.memory.gradients;
-  const double step_s =
-      predict(step, Scheme::kFusedBatchNorm, card, precision, constants).predicted_s;
+  const auto seconds = [&](const DryStep& part) {
+    return predict(part, Scheme::kFusedBatchNorm, card, precision, constants).predicted_s;
+  };
+  DryStep update;  // after the last micro-step
+  update.ledger.assign(step.ledger.begin() + step.update_begins, step.ledger.end());
+  const auto repeats = static_cast<double>(micro_steps);
+  const double step_s = repeats * seconds(step) - (repeats - 1) * seconds(update);
   const double all_s = all_reduce_s(bytes, count, card, constants);
   const double last_s = all_reduce_s(std::min(bytes, kBucket), count, card, constants);
-  return {.all_reduce_s = all_s,
-          .images_per_s = static_cast<double>(count * step.images) / (step_s + last_s),
-          .efficiency = step_s / (step_s + last_s),
-          .unhidden = step_s / (step_s + all_s)};
+  return {
+      .all_reduce_s = all_s,
+      .images_per_s = static_cast<double>(count * micro_steps * step.images) / (step_s + last_s),
+      .efficiency = step_s / (step_s + last_s),
+      .unhidden = step_s / (step_s + all_s)};
 }
 
 }  // namespace lockstep::trainers

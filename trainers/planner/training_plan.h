@@ -73,8 +73,9 @@ struct TrainingPlan {
   GpuCard card;
   PrecisionConfig precision;
   int64_t ranks = 1;
-  DryStep step = {};       // of one rank
-  DryStep half_step = {};  // of half as many images: what grows with the batch
+  int64_t micro_steps = 1;  // of an optimizer step
+  DryStep step = {};        // of one rank and one micro-step
+  DryStep other_step = {};  // of twice as many images: what grows with the batch
   std::vector<PlannedConvolution> convolutions = {};
   std::string no_engines = {};  // why none were chosen; empty: they were
   PredictionConstants constants = {};
