@@ -154,6 +154,17 @@ TEST(Outputs, AnAnonymousRunNamesNoHost) {
   EXPECT_EQ(events, 1);
 }
 
+TEST(Outputs, AnAnonymousRunHidesTheHostOfItsAddress) {
+  const TempDir dir;
+  const ProgramResult result = run_program(convnet(
+      dir / "run",
+      {"--anonymous", "--dist-url", "tcp://localhost:29650", "--rank", "0", "--world-size", "1"}));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const std::string record = read_text(dir / "run" / "run.json");
+  EXPECT_EQ(count_of(record, "localhost"), 0) << record;
+  EXPECT_EQ(count_of(record, "tcp://host0:29650"), 2) << record;
+}
+
 // A run with the printed file has the same bits, and Python reads the same values from it as from
 // run.json.
 TEST(Outputs, APrintedConfigRunsTheSameJob) {

@@ -153,6 +153,25 @@ TEST_F(Resume, BestIsRememberedAndAChangedSettingNoted) {
   EXPECT_THAT(result.err, HasSubstr("note: lr is 3, was 0.02 in the checkpoint's run: bits may"));
 }
 
+// The best weights are of an evaluation after the checkpoint; with another rate the run may never
+// be as good again.
+TEST_F(Resume, BestOfALaterStepIsNotTheBestSoFar) {
+  copy_base_to("later");
+  for (const char* file : {"step0000030.safetensors", "step0000030.state.safetensors"}) {
+    fs::remove(path("later") / "checkpoints" / file);
+  }
+  fs::copy_file(checkpoint("base", "step0000030.safetensors"),
+                checkpoint("later", "best.safetensors"),
+                fs::copy_options::overwrite_existing);
+  const ProgramResult result = run(1, "later", {"--resume", "auto", "--lr", "1e-9", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_THAT(result.err, HasSubstr("it is of a later step; the next evaluation is the best so"));
+  const ProgramResult test = run_program(
+      line("tested", {"-e", "--pretrained", checkpoint("later", "best.safetensors"), "--json"}));
+  const auto best = nlohmann::json::parse(result.out).at("best");
+  EXPECT_EQ(nlohmann::json::parse(test.out).at("final").at("acc1"), best.at("acc1")) << said(test);
+}
+
 // The signal comes in the last step of an epoch, so the continued run begins with the evaluation.
 TEST_F(Resume, AnEvaluationThatComesFirstHasTheEpochsFigures) {
   const auto row = [](const std::string& name) {

@@ -26,6 +26,27 @@ TEST(EpochProgress, GoesOnFromAnEarlierProcess) {
   EXPECT_EQ(epoch.images(), 4);
 }
 
+// Ranks may exchange their figures more often than a line is printed.
+TEST(EpochProgress, ALineHasTheFiguresOfAllStepsSinceTheLast) {
+  EpochProgress epoch(0, 4, 4);
+  const auto update = [&](int64_t correct, double own) {
+    epoch.end_step(0, 0);
+    return epoch.update(
+        {.losses = {1}, .correct1 = correct, .images = 4, .ranks = {{.own = own}, {.own = 1}}},
+        0,
+        0);
+  };
+  update(4, 2);
+  const StepMetrics first = update(1, 4);
+  EXPECT_EQ(first.acc1, 62.5);
+  EXPECT_EQ(first.skew, 2);  // 6 s and 2 s
+  epoch.begin_line();
+  const StepMetrics second = update(1, 1);
+  EXPECT_EQ(second.acc1, 25);
+  EXPECT_EQ(second.skew, 0);
+  EXPECT_EQ(second.acc1_avg, 50);
+}
+
 // A resumed run may begin with an evaluation.
 TEST(EpochProgress, AveragesOfAnEarlierProcessHaveNoTimes) {
   const EpochProgress epoch(0, 1, 4, {.steps = 1, .images = 4, .loss = 3, .correct1 = 1});

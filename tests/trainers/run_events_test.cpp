@@ -174,6 +174,16 @@ TEST(RunEvents, TutorialOnesTagsCountEpochsFromOne) {
   EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{1, 2}));
 }
 
+TEST(RunEvents, AnEvaluationThatIsRepeatedStandsOnce) {
+  const TempDir dir;
+  for (const bool evaluates : {false, true}) {
+    RunEvents events(dir.path(), EventTags::kOwn, {.steps = 7, .evaluates = evaluates});
+    if (!evaluates) events.after_step(7, kTrain);
+    events.after_epoch(0, 7, kTrain, kVal);
+  }
+  EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{7, 7}));  // the step and its evaluation
+}
+
 EventOpening opening() {
   return {.hparams = {{"lr", 0.25}},
           .texts = {{"run/command", "`train_convnet`"}},

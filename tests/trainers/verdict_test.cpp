@@ -115,5 +115,22 @@ TEST(Verdict, ThreeSentencesSayHowItEnded) {
             "convnet reached 98.50 % (985 of 1,000 test images) after 300 steps in 1 min 1 s.");
 }
 
+// A run that was resumed twice: its record is that of the last process.
+TEST(ViewedRun, SecondsAreThoseOfAllProcesses) {
+  ViewedRun run;
+  const auto add = [&](int64_t step, double t) {
+    run.curves.add_line(fmt::format(R"({{"split":"train","step":{},"t":{}}})", step, t));
+  };
+  add(10, 40);
+  add(20, 80);
+  add(30, 10);
+  EXPECT_EQ(seconds_of(run), 90);
+  run.record.resumed = ResumedFrom{.file = "", .step = 20};
+  run.record.final_metrics = FinalMetrics{.wall_s = 12};
+  EXPECT_EQ(seconds_of(run), 92);
+  run.record.resumed->step = 30;  // took no step
+  EXPECT_EQ(seconds_of(run), 102);
+}
+
 }  // namespace
 }  // namespace lockstep::trainers::verdict_test

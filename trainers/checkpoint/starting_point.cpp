@@ -161,13 +161,12 @@ void StartingPoint::find_best() {
   std::string problem;
   try {
     const WeightsFile best(file);
-    // In the same directory, a killed run may have saved it after the step from which it goes on;
-    // it will save it again.
-    if (in_place) return;
     if (record_of(best.metadata(), file.string()).position.steps <= at.steps) {
-      best_.file = file;
+      if (!in_place) best_.file = file;
       return;
     }
+    // In the same directory, a killed run has saved it after the step from which this one goes on.
+    // With the same flags this one saves it again; with others it may never be as good.
     problem = "it is of a later step";
   } catch (const Error& error) {
     problem = error.why();

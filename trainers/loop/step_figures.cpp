@@ -159,9 +159,9 @@ StepMetrics EpochProgress::averages(double lr) const {
   StepMetrics metrics{.loss_avg = loss(), .acc1_avg = acc1(), .acc5_avg = acc5(), .lr = lr};
   if (sums_.steps == before_.steps) return metrics;
   const auto steps = static_cast<double>(sums_.steps - before_.steps);
-  metrics.step_s_avg = window_start_s_ / steps;
+  metrics.step_s_avg = last_update_s_ / steps;
   metrics.data_s_avg = data_sum_s_ / steps;
-  metrics.images_per_s_avg = static_cast<double>(images()) / window_start_s_;
+  metrics.images_per_s_avg = static_cast<double>(images()) / last_update_s_;
   return metrics;
 }
 
@@ -176,24 +176,29 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
   sums_.correct1 += totals.correct1;
   sums_.correct5 += totals.correct5;
   sums_.images += totals.images;
-  const double now_s = seconds();
-  const double window_s = now_s - window_start_s_;
-  window_start_s_ = now_s;
-
+  last_update_s_ = seconds();
+  line_.steps += std::ssize(totals.losses);
+  line_.correct1 += totals.correct1;
+  line_.correct5 += totals.correct5;
+  line_.images += totals.images;
+  line_.ranks.resize(totals.ranks.size());
   RankSeconds sum;
-  for (const RankSeconds& rank : totals.ranks) sum += rank;
-  const auto rank_steps = static_cast<double>(totals.losses.size() * totals.ranks.size());
-  const SlowestRank slowest = slowest_rank(totals.ranks);
-  const LoaderStall stall = loader_stall(totals.ranks);
+  for (size_t rank = 0; rank < totals.ranks.size(); ++rank) {
+    line_.ranks[rank] += totals.ranks[rank];
+    sum += line_.ranks[rank];
+  }
+  const auto rank_steps = static_cast<double>(line_.steps * std::ssize(line_.ranks));
+  const SlowestRank slowest = slowest_rank(line_.ranks);
+  const LoaderStall stall = loader_stall(line_.ranks);
   StepMetrics metrics = averages(lr);
   metrics.step_s = step_s_;
   metrics.data_s = data_s_;
   metrics.loss = totals.losses.back();
-  metrics.acc1 = percent(totals.correct1, totals.images);
-  metrics.acc5 = percent(totals.correct5, totals.images);
-  metrics.images_per_s = static_cast<double>(totals.images) / window_s;
+  metrics.acc1 = percent(line_.correct1, line_.images);
+  metrics.acc5 = percent(line_.correct5, line_.images);
+  metrics.images_per_s = static_cast<double>(line_.images) / (last_update_s_ - line_.start_s);
   metrics.eta_s = metrics.step_s_avg * static_cast<double>(steps_left);
-  metrics.ranks = static_cast<int>(totals.ranks.size());
+  metrics.ranks = static_cast<int>(line_.ranks.size());
   metrics.comm_exposed_s = sum.exposed / rank_steps;
   metrics.comm_hidden_s = sum.hidden / rank_steps;
   metrics.slowest_rank = slowest.rank;

@@ -103,9 +103,11 @@ class EpochProgress {
   // Means over the epoch up to the last update(), with the rate of its last step. Speed and times
   // are those of this process, 0 where it took no step. Requires: there are images.
   StepMetrics averages(double lr) const;
-  // Adds the steps since the last call and returns the log line's figures. `steps_left`: of the
-  // run.
+  // Adds the steps since the last call and returns the figures of a log line: of the steps since
+  // begin_line(). `steps_left`: of the run.
   StepMetrics update(const WindowTotals& totals, int64_t steps_left, double lr);
+  // Call this after a line, and after a checkpoint: a run that goes on from it has the same lines.
+  void begin_line() { line_ = {.start_s = last_update_s_}; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -116,7 +118,13 @@ class EpochProgress {
   const EpochSums before_;
   const Clock::time_point start_ = Clock::now();
   EpochSums sums_;
-  double window_start_s_ = 0;
+  double last_update_s_ = 0;
+  struct Line {
+    double start_s = 0;
+    int64_t steps = 0, correct1 = 0, correct5 = 0, images = 0;
+    std::vector<RankSeconds> ranks = {};  // by rank, sums over the steps
+  };
+  Line line_;
   double step_s_ = 0, data_s_ = 0, data_sum_s_ = 0;
 };
 

@@ -135,7 +135,8 @@ std::optional<RunEvents> Training::open_events() const {
                          : request.apex_lines ? EventTags::kApex
                                               : EventTags::kOwn;
   const RunEvents::Position start{.steps = parts_.start ? parts_.start->steps : 0,
-                                  .epochs = parts_.start ? parts_.start->epoch : 0};
+                                  .epochs = parts_.start ? parts_.start->epoch : 0,
+                                  .evaluates = begins_with_evaluation(parts_.start, range_)};
   return RunEvents(traces_.directory->path(), tags, start);
 }
 
@@ -187,6 +188,7 @@ void Training::train_step(EpochProgress& epoch) {
   if (saves && !result_.stopped) {
     saves_.files().checkpoint = true;
     saves_.save(position(epoch, Evaluated::kYes));
+    epoch.begin_line();
   } else {
     saves_.advance();
   }
@@ -232,6 +234,7 @@ void Training::exchange_figures(EpochProgress& epoch) {
   const auto line = request.apex_lines ? apex_progress_line : progress_line;
   parts_.console.progress_line(line(epoch.number(), done, epoch.steps(), metrics));
   log_.append_step(epoch.number(), result_.steps, metrics);
+  epoch.begin_line();
 }
 
 // Rank 0's batch-norm statistics are the run's. Weights must be equal already, unless the ranks

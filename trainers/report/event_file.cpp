@@ -96,18 +96,19 @@ std::optional<int64_t> step_of(std::string_view event) {
   return std::nullopt;
 }
 
-bool ends_session(std::string_view event) {
+bool has_tag(std::string_view event, std::string_view tag) {
   constexpr uint64_t kTag = 1;
-  return event.find(pb::bytes(kTag, kSessionEndTag)) != std::string_view::npos;
+  return event.find(pb::bytes(kTag, tag)) != std::string_view::npos;
 }
 
-// Returns the beginning of `file` with sound events of steps up to `last` and without a session's
-// end.
-std::string_view up_to(std::string_view file, int64_t last) {
+// Returns the beginning of `file` with sound events of steps up to `last`, without a session's end
+// and without values with the tag `again` at that step.
+std::string_view up_to(std::string_view file, int64_t last, std::string_view again) {
   size_t kept = 0;
   while (const auto event = first_record(file.substr(kept))) {
     const std::optional<int64_t> step = step_of(*event);
-    if (!step || *step > last || ends_session(*event)) break;
+    if (!step || *step > last || has_tag(*event, kSessionEndTag)) break;
+    if (*step == last && !again.empty() && has_tag(*event, again)) break;
     kept += kHead + event->size() + kTail;
   }
   return file.substr(0, kept);
@@ -125,7 +126,7 @@ fs::path new_name(const fs::path& folder) {
 
 }  // namespace
 
-EventFile::EventFile(const fs::path& folder, int64_t last) {
+EventFile::EventFile(const fs::path& folder, int64_t last, std::string_view again) {
   std::error_code error;
   fs::create_directories(folder, error);
   fs::path path = event_file_in(folder);
@@ -133,7 +134,7 @@ EventFile::EventFile(const fs::path& folder, int64_t last) {
   if (path.empty()) {
     path = new_name(folder);
   } else {
-    kept = up_to(InputFile(path).contents(), last);
+    kept = up_to(InputFile(path).contents(), last, again);
   }
   write_file_atomically(path, kept.empty() ? record(first_event()) : kept);
   const std::optional<std::string_view> first = first_record(kept);

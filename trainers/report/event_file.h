@@ -17,9 +17,9 @@ class EventFile {
   // Opens the event file of `folder`, or makes the folder and a file with the name that torch would
   // give it: events.out.tfevents.<seconds>.<host>.<process>.0. An existing file keeps its events up
   // to step `last`. Later ones are dropped; so are the end of a session, because the session goes
-  // on, and an unfinished event of a killed process.
-  // Errors: EnvironmentError.
-  EventFile(const std::filesystem::path& folder, int64_t last);
+  // on, an unfinished event of a killed process, and at step `last` values with the tag `again`,
+  // which are to be written again. Errors: EnvironmentError.
+  EventFile(const std::filesystem::path& folder, int64_t last, std::string_view again = {});
 
   // Whether the file holds no earlier values.
   bool is_new() const { return is_new_; }

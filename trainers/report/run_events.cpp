@@ -13,6 +13,8 @@ namespace fs = std::filesystem;
 constexpr const char* kFolders[] = {
     "Loss_train", "Loss_valid", "Acc_train", "Acc_valid", "details"};
 
+constexpr std::string_view kEvaluationTag = "val/loss";
+
 // The last step that a file may hold already.
 int64_t last_of(EventTags tags, const RunEvents::Position& start) {
   switch (tags) {
@@ -50,7 +52,8 @@ RunEvents::RunEvents(fs::path folder, EventTags tags, const Position& start)
 
 EventFile& RunEvents::file(const std::string& folder) {
   const int64_t last = folder == kDetails ? start_.steps : last_of(tags_, start_);
-  return files_.try_emplace(folder, folder_ / folder, last).first->second;
+  const std::string_view again = start_.evaluates ? kEvaluationTag : std::string_view();
+  return files_.try_emplace(folder, folder_ / folder, last, again).first->second;
 }
 
 void RunEvents::write(const std::string& folder, int64_t step, const Scalars& scalars) {
@@ -101,7 +104,9 @@ void RunEvents::after_epoch(int epoch,
   switch (tags_) {
     case EventTags::kOwn:
       return write(
-          "", step, {{"val/loss", val.loss}, {"val/acc1", val.acc1()}, {"val/acc5", val.acc5()}});
+          "",
+          step,
+          {{kEvaluationTag, val.loss}, {"val/acc1", val.acc1()}, {"val/acc5", val.acc5()}});
     case EventTags::kApex:
       return write("", epoch + 1, apex_scalars(train, val));
     case EventTags::kTricks:

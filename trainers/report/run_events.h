@@ -49,6 +49,7 @@ class RunEvents {
   struct Position {
     int64_t steps = 0;
     int64_t epochs = 0;
+    bool evaluates = false;  // begins with the evaluation of that step, once more
   };
 
   // Errors: EnvironmentError.

@@ -15,6 +15,16 @@
 namespace lockstep::trainers {
 namespace {
 
+// tcp://HOST:PORT becomes tcp://host0:PORT: rank 0 is there.
+void hide_host_of_url(std::string& text) {
+  constexpr std::string_view kScheme = "tcp://";
+  const size_t scheme = text.find(kScheme);
+  const size_t port = text.rfind(':');
+  if (scheme == std::string::npos || port <= scheme + kScheme.size()) return;
+  const size_t host = scheme + kScheme.size();
+  text.replace(host, port - host, "host0");
+}
+
 // Nothing where no step was left to take.
 std::optional<double> images_per_s(const TrainingResult& result) {
   if (result.images == 0 || result.training_s <= 0) return std::nullopt;
@@ -150,6 +160,10 @@ std::vector<std::string> lr_lines(const RunRequest& request,
 }
 
 void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, RunRecord& record) {
+  if (run.request.anonymous) {
+    std::ranges::for_each(record.argv, hide_host_of_url);
+    for (ResolvedFlag& flag : record.flags) hide_host_of_url(flag.value);
+  }
   record.versions = program_versions();
   if (run.over_nccl()) record.versions["nccl"] = comm::nccl::version();
   record.versions.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());

@@ -46,7 +46,8 @@ std::string tiles(const ViewedRun& run) {
     text += tile(count_text(speed), "images/s");
   }
   text += tile(seconds_text(seconds_of(run)), "wall time");
-  if (final) text += tile(seconds_text(final->first_step_s), "until the first step was done");
+  if (final && final->first_step_s > 0)
+    text += tile(seconds_text(final->first_step_s), "until the first step was done");
   return "<div class=\"tiles\">\n" + text + "</div>\n";
 }
 

@@ -32,6 +32,12 @@ void RunCurves::add_line(std::string_view line) {
   const auto split = json.at("split").get<std::string>();
   last_step_ = json.at("step");
   if (is_integer("epoch")) last_epoch_ = json.at("epoch");
+  const auto is_number = [&](const char* name) {
+    return json.contains(name) && json.at(name).is_number();
+  };
+  if (const Curve& clock = curve("train/t"); split == "train" && is_number("t")) {
+    if (!clock.empty() && json.at("t") < clock.last()) ended_s_ += clock.last();
+  }
   for (const auto& [name, value] : json.items()) {
     if (is_count(name) || (!value.is_number() && !value.is_null())) continue;
     curves_[fmt::format("{}/{}", split, name)].add(
@@ -40,9 +46,6 @@ void RunCurves::add_line(std::string_view line) {
   }
   if (split != "train") return;
   ++train_lines_;
-  const auto is_number = [&](const char* name) {
-    return json.contains(name) && json.at(name).is_number();
-  };
   if (is_number("loader_waited") && json.at("loader_waited") >= kLoaderWaits &&
       json.contains("loader_busy_with")) {
     const nlohmann::json& busy = json.at("loader_busy_with");

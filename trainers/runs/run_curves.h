@@ -36,6 +36,8 @@ class RunCurves {
   int64_t broken_lines() const { return broken_lines_; }
   int64_t last_step() const { return last_step_; }
   int64_t last_epoch() const { return last_epoch_; }  // from 0
+  // Seconds of processes that took steps before the last one that did, up to their last lines.
+  double ended_s() const { return ended_s_; }
 
  private:
   void add_slowest(const SlowestRankSpan& span);
@@ -49,6 +51,7 @@ class RunCurves {
   int64_t broken_lines_ = 0;
   int64_t last_step_ = 0;
   int64_t last_epoch_ = 0;
+  double ended_s_ = 0;
 };
 
 // The skew from which a rank counts as slow.

@@ -131,12 +131,16 @@ double images_per_s_of(const ViewedRun& run) {
 }
 
 double seconds_of(const ViewedRun& run) {
-  if (run.record.final_metrics) return run.record.final_metrics->wall_s;
-  if (run.record.end) {
-    return std::chrono::duration<double>(*run.record.end - run.record.start).count();
-  }
+  const RunRecord& record = run.record;  // of the last process
   const Curve& clock = run.curves.curve("train/t");
-  return clock.empty() ? 0 : clock.last();
+  const double last_line = clock.empty() ? 0 : clock.last();
+  const double ended = run.curves.ended_s();
+  if (!record.final_metrics && !record.end) return ended + last_line;
+  const bool took_steps = !record.resumed || run.curves.last_step() > record.resumed->step;
+  const double process = record.final_metrics
+                             ? record.final_metrics->wall_s
+                             : std::chrono::duration<double>(*record.end - record.start).count();
+  return ended + (took_steps ? 0 : last_line) + process;
 }
 
 }  // namespace lockstep::trainers

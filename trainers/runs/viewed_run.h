@@ -54,7 +54,8 @@ const std::string& flag_of(const RunRecord& record, std::string_view name);
 const Evaluation* evaluation_of(const ViewedRun& run);
 // Images/s of the whole run from its record, or the mean of its lines; 0: not known.
 double images_per_s_of(const ViewedRun& run);
-// Seconds from the start to the end, or to the last line of metrics.jsonl where there is no end.
+// Seconds of the run's processes from their starts to their ends, or to their last lines of
+// metrics.jsonl where an end is not recorded.
 double seconds_of(const ViewedRun& run);
 
 }  // namespace lockstep::trainers
