@@ -58,9 +58,13 @@ def main() -> None:
     threads = max(1, result["cores"] // args.at_once)
     with ThreadPoolExecutor(args.at_once) as pool:
         started = {pool.submit(train, args.data, seed, threads, args.runs): seed for seed in left}
-        for done in as_completed(started):
-            known[str(started[done])] = done.result()
-            merge_result(args.output, result | summary(known))
+        try:
+            for done in as_completed(started):
+                known[str(started[done])] = done.result()
+                merge_result(args.output, result | summary(known))
+        except BaseException:  # Ctrl-C too: begin no other seed
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 if __name__ == "__main__":

@@ -165,8 +165,9 @@ nccl() {
     --stall-abort "$patience_after_kill"; then
     echo "a run went on without its rank 1"
     failed=1
+  else
+    results figure "nccl_${ranks}_killed_s=$(($(date +%s%N) - begin))e-9"
   fi
-  results figure "nccl_${ranks}_killed_s=$(($(date +%s%N) - begin))e-9"
   measure scaling_1 1 "${o2[@]}" "${resnet50[@]}"
   measure "scaling_$ranks" "$ranks" "${o2[@]}" "${resnet50[@]}" || failed=1
   results scaling "$work/steps/scaling_1.json" "$work/steps/scaling_$ranks.json" || failed=1

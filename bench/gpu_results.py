@@ -101,11 +101,17 @@ def trainings_of(records: list[Path]) -> dict:
     return found
 
 
+def known_of(file: Path, entries: str, now: dict) -> dict:
+    """The file's entries, none if they are of another commit or card than now's."""
+    known = json.loads(file.read_text()) if file.exists() else {}
+    return known[entries] if all(known.get(name) == now[name] for name in ("commit", "gpu")) else {}
+
+
 def add_figures(results: Path, commit: str, figures: dict[str, float]) -> None:
-    """Adds the figures to the known ones; summary.md compares them with bench/gpu_goals.json."""
+    """Adds the figures to those of this commit and card; summary.md compares them with bench/gpu_goals.json."""
     file = results / "gpu_figures.json"
-    known = json.loads(file.read_text())["figures"] if file.exists() else {}
-    merge_result(file, gpu_origin(commit) | {"figures": known | figures})
+    now = gpu_origin(commit)
+    merge_result(file, now | {"figures": known_of(file, "figures", now) | figures})
 
 
 def scaling_figures(one: dict, many: dict) -> dict[str, float]:

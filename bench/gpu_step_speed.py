@@ -12,7 +12,7 @@ import shlex
 import statistics
 from pathlib import Path
 
-from gpu_results import add_figures, gpu_origin
+from gpu_results import add_figures, gpu_origin, known_of
 from side_by_side import merge_result, output_of, ratio
 
 HOST_OF_GRAPH = "host_ms_mean"
@@ -61,9 +61,8 @@ def main() -> None:
         except (RuntimeError, ValueError, IndexError) as error:
             failure = str(error).strip().splitlines()[-1][:300]
         row = row_of(ours, peers, failure)
-        known = json.loads(file.read_text())["steps"] if file.exists() else {}
         origin = gpu_origin(args.commit)
-        merge_result(file, origin | {"steps": known | {args.name: row}})
+        merge_result(file, origin | {"steps": known_of(file, "steps", origin) | {args.name: row}})
     figures = {f"images_per_s_{args.name}": row["images_per_s"], f"host_ms_{args.name}": row["host_ms"]}
     if "over_peer" in row:
         figures[f"over_torch_{args.name}"] = row["over_peer"]["ratio"]

@@ -7,7 +7,7 @@ endif()
 # The folder's own files; train.sh finds bin/ there, and builds nothing.
 install(PROGRAMS scripts/run scripts/setup.sh scripts/train.sh DESTINATION scripts COMPONENT folder EXCLUDE_FROM_ALL)
 install(FILES scripts/part.sh scripts/restart.sh DESTINATION scripts COMPONENT folder EXCLUDE_FROM_ALL)
-install(FILES README.md LICENSE CHANGELOG.md DESTINATION . COMPONENT folder EXCLUDE_FROM_ALL)
+install(FILES README.md LICENSE CHANGELOG.md packaging/copyright DESTINATION . COMPONENT folder EXCLUDE_FROM_ALL)
 install(DIRECTORY docs DESTINATION . COMPONENT folder EXCLUDE_FROM_ALL)
 install(DIRECTORY examples DESTINATION . COMPONENT folder EXCLUDE_FROM_ALL)
 

@@ -4,11 +4,13 @@
 set -euo pipefail
 
 find_nvcc() {
-  local toolkit=${CUDA_HOME:-/usr/local/cuda}
-  if command -v nvcc; then
+  local usual=/usr/local/cuda/bin/nvcc
+  if [ -x "${CUDA_HOME:-}/bin/nvcc" ]; then
+    echo "$CUDA_HOME/bin/nvcc"
+  elif command -v nvcc; then
     return
-  elif [ -x "$toolkit/bin/nvcc" ]; then
-    echo "$toolkit/bin/nvcc"
+  elif [ -x $usual ]; then
+    echo $usual
   else
     python3 "$(dirname "$0")/../tools/nvidia_packages.py" nvcc
   fi

@@ -52,6 +52,7 @@ if [ "$mode" = --changed ]; then
       GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$half "build/release/bin/$program" --gtest_brief=1 &
       halves+=($!)
     done
+    trap 'kill "${halves[@]}" 2>/dev/null; exit 130' INT TERM  # Ctrl-C does not reach background jobs
     for half in "${halves[@]}"; do
       wait "$half" || status=1
     done

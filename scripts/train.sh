@@ -5,7 +5,9 @@
 # ranks: by default one for each GPU, and two where there is none. ARGS go to train_convnet. In a package's folder the
 # programs are there already.
 set -euo pipefail
+from=$PWD  # paths in ARGS and DATA, and runs/, are the caller's
 cd "$(dirname "$0")/.."
+root=$PWD
 
 . scripts/part.sh
 if [ -x bin/train_convnet ]; then
@@ -23,4 +25,5 @@ if [ -z "${NP:-}" ]; then
 fi
 data=()
 [ -z "${DATA:-}" ] || data=(--data "$DATA")
-part "train.sh: training" scripts/run -np "$NP" train_convnet "${data[@]}" "$@"
+cd "$from"
+part "train.sh: training" "$root/scripts/run" -np "$NP" train_convnet "${data[@]}" "$@"

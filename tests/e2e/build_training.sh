@@ -12,6 +12,7 @@ ln -s "$root/scripts" "$root/tools" "$work/tree/"
 rm "$work/tree/scripts"
 mkdir "$work/tree/scripts"
 cp "$root"/scripts/{build_training,nvcc}.sh "$work/tree/scripts/"
+sed -i 's#/usr/local/cuda#/nowhere#' "$work/tree/scripts/nvcc.sh"  # this machine's own
 
 fake() {  # NAME TEXT: a program that says TEXT
   printf '#!/bin/sh\n%s\n' "$2" >"$work/bin/$1"

@@ -11,6 +11,7 @@ trap 'rm -rf "$work"' EXIT
 tree=$work/tree
 mkdir -p "$tree/build/release" "$work"/{bin,nvcc}
 cp -r "$root/scripts" "$root/tools" "$tree/"
+sed -i 's#/usr/local/cuda#/nowhere#' "$tree/scripts/nvcc.sh"  # this machine's own
 
 fake() {  # PATH TEXT: a program that runs TEXT
   printf '#!/bin/sh\n%s\n' "$2" >"$work/$1"
@@ -64,6 +65,12 @@ case $scenario in
     expect said "a GPU driver is here but no nvcc: the programs are built for the CPU alone"
     expect said "  try: scripts/setup.sh cuda (or the CUDA toolkit 12.4 or newer), then this again"
     expect calls "-DLOCKSTEP_CUDA=OFF"
+    mkdir -p "$work/home/bin"
+    cp "$work/nvcc/nvcc" "$work/home/bin"
+    in_tree 0 env "${with_nvcc[@]}" CUDA_HOME="$work/home" scripts/nvcc.sh  # CMake looks there first
+    expect said "$work/home/bin/nvcc"
+    in_tree 0 env "${with_nvcc[@]}" scripts/nvcc.sh
+    expect said "$work/nvcc/nvcc"
     ;;
   libraries)  # missing libraries are named and looked for again until they are found
     in_tree 0 env "${with_nvcc[@]}" LACKS="CUDNN NCCL" scripts/build_training.sh

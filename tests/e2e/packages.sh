@@ -60,9 +60,12 @@ awk 'BEGIN {print "#include <lockstep/lockstep.h>\nusing namespace lockstep;"}
 read -ra flags <<<"$(PKG_CONFIG_PATH=$folder/lib/pkgconfig pkg-config --cflags --libs lockstep)"
 logged "${CXX:-c++}" -O0 -Wall -Wextra -Werror -fPIC -shared -Wl,-z,defs "$work/recipes.cpp" "${flags[@]}" -o "$work/r"
 
-# train.sh must build nothing there, and it can be called from any folder.
+# What is compiled in asks for its notice.
+grep -q "University of Cincinnati" "$folder/copyright" || fail "the folder lacks the libraries' notices"
+
+# train.sh must build nothing there, and it can be called from any folder, to which its paths are relative.
 options=(--epochs 1 --max-steps 30 --no-eval --seed 3 --quiet --shards 4 --bn-groups 4 --global-batch-size 64)
-(cd / && logged env -i PATH="$PATH" HOME="$HOME" "$folder/scripts/train.sh" "${options[@]}" -o "$work/there")
+(cd "$work" && logged env -i PATH="$PATH" HOME="$HOME" "$folder/scripts/train.sh" "${options[@]}" -o there)
 ! grep -q "setup: installing" "$work/log" || fail "train.sh lacked packages: $(cat "$work/log")"
 [ ! -e "$folder/build" ] || fail "train.sh built something"
 logged scripts/run -np 2 "$build/bin/train_convnet" "${options[@]}" -o "$work/here"

@@ -49,19 +49,23 @@ until [ $killed -ge "$kills" ] && [ $unfinished = no ]; do
   ranks=${rank_counts[starts % 3]}
   starts=$((starts + 1)) unfinished=yes
   (train "$ranks" "$dir") &
-  job=$!
+  job=$! was_killed=no
   if [ $killed -lt "$kills" ]; then
     pause=$((300 + (RANDOM * 32768 + RANDOM) % (1000 + duration / 3)))
     sleep "$((pause / 1000)).$(printf %03d $((pause % 1000)))"
     mapfile -t victims < <(ps -o pid= --ppid "$(pgrep -P $job mpirun)")
     if [ ${#victims[@]} -gt 0 ] && kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null; then
-      killed=$((killed + 1))
+      killed=$((killed + 1)) was_killed=yes
       echo "kill $killed: a rank of $ranks after $pause ms"
     fi
   fi
   if wait $job; then
     compare "$dir"
     ended=$((ended + 1)) unfinished=no
+  elif [ $was_killed = no ]; then
+    tail "$dir.log"
+    echo "a start on $ranks ranks failed though nothing was killed"
+    exit 1
   fi
   [ $starts -lt $((10 * kills)) ] || { tail "$dir.log"; echo "it does not end"; exit 1; }
 done

@@ -284,6 +284,13 @@ class GpuSuite(unittest.TestCase):
             self.assertIn(row, page)
         self.assertIn('<td class="missed">missed</td>', (self.work / "results" / "summary.html").read_text())
 
+    def test_figures_of_another_commit_are_dropped(self):
+        self.run_parts("--only", "norms,speed-rule")
+        (self.work / "programs" / "commit").write_text("another")
+        self.run_parts("--only", "speed-amp")
+        self.assertNotIn("norm_forward_of_copy", self.result("gpu_figures.json")["figures"])
+        self.assertEqual(list(self.result("steps_cuda.json")["steps"]), ["amp"])
+
     def test_a_part_out_of_time_lets_the_next_go_on(self):
         (self.work / "programs" / "test_cuda").write_text("#!/bin/sh\nexec sleep 9\n")
         code, parts = self.run_parts("--only", "tests,norms", LOCKSTEP_SUITE_LIMIT="1")
