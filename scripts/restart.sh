@@ -76,7 +76,6 @@ name_job() {
   export LOCKSTEP_JOB
   LOCKSTEP_JOB=$(hostname).$$.$EPOCHSECONDS
   memory=/dev/shm/lockstep.$EUID.$LOCKSTEP_JOB
-  [ "$hosts" = one ] || options+=(-x LOCKSTEP_JOB)
 }
 
 # Sets host_options, mpirun's, and hosts_asked, lines "HOST SLOTS"; none on one host, in an allocation that mpirun
