@@ -23,14 +23,13 @@ expect() {  # CODE TEXT COMMAND...
 packages=(MPI OpenMP dnnl JPEG PNG Eigen3)
 packages=("${packages[@]/#/-DCMAKE_DISABLE_FIND_PACKAGE_}")
 configure=(cmake --preset release -B "$build" -DLOCKSTEP_BENCH=OFF "${packages[@]/%/=ON}"
-  -D{CUDNN,CUBLASLT,NCCL}_INCLUDE_DIR= -DCMAKE_INSTALL_LIBDIR=lib/any)
+  -D{CUDNN,CUBLASLT,NCCL}_INCLUDE_DIR=)
 expect 1 "LOCKSTEP_NCCL=ON, but nccl.h or libnccl.so.2 was not found" "${configure[@]}" -DLOCKSTEP_NCCL=ON
 expect 1 "LOCKSTEP_ONEDNN=ON, but its libraries were not" "${configure[@]}" -DLOCKSTEP_{NCCL=AUTO,ONEDNN=ON}
 expect 0 "Left out: ONEDNN" "${configure[@]}" -DLOCKSTEP_MPI=OFF -DLOCKSTEP_ONEDNN=AUTO
 for part in CUDNN CUBLASLT NCCL; do
   grep -qF "Left out: $part, so" "$work/said"
 done
-grep -qF 'pcfiledir}/../../..' "$build/lockstep.pc"  # from lib/any/pkgconfig
 expect 0 "" cmake --build "$build" --target train_convnet lockstep train_convnet_emulated train_resnet_emulated
 bin=$build/bin
 for program in train_convnet lockstep train_convnet_emulated; do
