@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 void expect_same_figures(const fs::path& want, const fs::path& got) {
   const nlohmann::json trained = read_json(want / "run.json");
@@ -71,6 +72,21 @@ TEST_F(DemoWeights, AFlagThatIsGivenWinsWithANote) {
                     HasSubstr("safetensors records none\n")));
   EXPECT_NE(read_json(*dir_ / "given" / "run.json").at("final").at("loss"),
             read_json(*dir_ / "demo" / "run.json").at("final").at("loss"));
+}
+
+TEST_F(DemoWeights, AreEvaluatedOnBuiltInImagesWithANote) {
+  const auto evaluate = [](const fs::path& trained, const std::string& name) {
+    return run_program({"train_convnet", "-e", "--resume", trained, "-o", *dir_ / name});
+  };
+  const ProgramResult others = evaluate(demo(), "digits");
+  ASSERT_EQ(others.exit_code, 0) << said(others);
+  EXPECT_THAT(others.err,
+              HasSubstr("note: without a data folder the built-in digits are evaluated; "));
+  const std::string own = *dir_ / "own";
+  ASSERT_EQ(run_program({"train_convnet", "--max-steps", "1", "-o", own}).exit_code, 0);
+  const ProgramResult same = evaluate(own, "own_digits");
+  ASSERT_EQ(same.exit_code, 0) << said(same);
+  EXPECT_THAT(same.err, Not(HasSubstr("built-in")));
 }
 
 TEST_F(DemoWeights, GoOnWithTheirPixels) {

@@ -234,9 +234,24 @@ StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
     for (std::string& note : notes_on_flags(asked, now, source.recorded, source.use, source.file)) {
       notes_.push_back(std::move(note));
     }
+    note_built_in_images(source, data_digest);
     now.average = source.use == WeightsUse::kEvaluate && source.recorded.average;
   });
   return settled;
+}
+
+// Who leaves the folder out may expect the images of the weights' own run. Its digest is that of the
+// images to train on and, behind it, that of the images to evaluate, which alone are open here.
+void StartingPoint::note_built_in_images(const Source& source, const std::string& data_digest) {
+  const auto trained_on = source.metadata.find("data_digest");
+  if (source.use != WeightsUse::kEvaluate || !request_.data.empty() ||
+      trained_on == source.metadata.end() || trained_on->second.ends_with(data_digest)) {
+    return;
+  }
+  notes_.push_back(fmt::format(
+      "note: without a data folder the built-in {} are evaluated; {} was trained on other images",
+      request_.dataset,
+      source.file));
 }
 
 void StartingPoint::check_record(const Source& source, const EvaluationRecord& now) {

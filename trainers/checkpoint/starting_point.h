@@ -88,6 +88,7 @@ class StartingPoint {
   void share_source(Communicator& ranks);
   void take_recorded_flags(Source& source);
   static void check_record(const Source& source, const EvaluationRecord& now);
+  void note_built_in_images(const Source& source, const std::string& data_digest);
 
   const RunRequest requested_;  // the run without what the file records
   Options options_;
