@@ -33,6 +33,21 @@ int64_t row_of(int ranks, std::span<const Bucket> buckets) {
   return largest;
 }
 
+// Overwrites the versions. Each kMaxPeers of them are a subtree, so the order is peer_sum's.
+void sum_versions(Stream& stream, std::span<Tensor> versions, Tensor& sum) {
+  if (versions.size() <= kernels::kMaxPeers) {
+    return kernels::peer_sum(stream, versions, std::span(&sum, 1));
+  }
+  std::vector<Tensor> roots;
+  for (size_t first = 0; first < versions.size(); first += kernels::kMaxPeers) {
+    const size_t count = std::min(kernels::kMaxPeers, versions.size() - first);
+    const std::span<Tensor> part = versions.subspan(first, count);
+    kernels::peer_sum(stream, part, part.first(1));
+    roots.push_back(part.front());
+  }
+  sum_versions(stream, roots, sum);
+}
+
 }  // namespace
 
 // The compute stream waits, not the host.
@@ -172,7 +187,7 @@ void NcclExchange::sum_tree(Tensor& values, std::string_view label) {
       receive(versions[static_cast<size_t>(other)], other);
     });
   }
-  if (mine.numel() > 0) kernels::peer_sum(exchange_, versions, std::span(&mine, 1));
+  if (mine.numel() > 0) sum_versions(exchange_, versions, mine);
   if (size > 1) {
     with_others([&](int other) {
       send(mine, other);

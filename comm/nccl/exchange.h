@@ -23,8 +23,7 @@ namespace lockstep::comm::nccl {
 // Memory: (W-1)/W of the largest bucket, for W ranks.
 class NcclExchange : public DeviceExchange, public DevicePeers {
  public:
-  // Both must outlive this. `buckets`: all that will be summed, of one dtype. peer_sum takes 128
-  // ranks at most.
+  // Both must outlive this. `buckets`: all that will be summed, of one dtype.
   NcclExchange(Ranks& ranks, Stream& compute, std::span<const Bucket> buckets);
   NcclExchange(const NcclExchange&) = delete;
   NcclExchange& operator=(const NcclExchange&) = delete;

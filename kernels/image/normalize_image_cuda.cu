@@ -4,6 +4,7 @@
 // in about a hundred integer instructions, and then takes packs of 16 bytes of the result. Traffic
 // per element: 1 byte read (singly, as crops begin at any byte), a value written. Bound:
 // instructions, then DRAM.
+#include <algorithm>
 #include <limits>
 
 #include <fmt/core.h>
@@ -165,11 +166,12 @@ void crop_flip_normalize(Stream& stream,
     constexpr int kCount = 16 / sizeof(T);
     const bool packed = aligned({out.bytes()}) && count % kCount == 0;
     const int64_t packs = packed ? count / kCount : count;
+    constexpr unsigned kMaxGridY = 65535;
     lockstep::cuda::launch(
         stream,
         "crop_flip_normalize",
         {dim3(static_cast<unsigned>(shape[0]),
-              lockstep::cuda::blocks_for(packs, kCropThreads * kCropPacks)),
+              std::min(kMaxGridY, lockstep::cuda::blocks_for(packs, kCropThreads * kCropPacks))),
          kCropThreads},
         packed ? crop_flip_normalize_kernel<T, kCount> : crop_flip_normalize_kernel<T, 1>,
         arguments,

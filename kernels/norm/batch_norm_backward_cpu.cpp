@@ -165,7 +165,8 @@ void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNorm
     const auto stats = ChannelStats::of_group(args.group_stats, group, pixels);
     for (int64_t c = 0; c < channels; ++c) {
       bias_leaves[k * channels + c] = sums.total[0][c];
-      weight_leaves[k * channels + c] = sums.total[1][c] * stats.invstd(c, args.params.eps);
+      weight_leaves[k * channels + c] =
+          count == 0 ? 0.0F : sums.total[1][c] * stats.invstd(c, args.params.eps);  // not 0 * NaN
     }
   });
 }

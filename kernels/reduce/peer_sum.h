@@ -4,6 +4,7 @@
 // Spec: tests/reference/peer_sum.h
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "core/tensor.h"
@@ -15,8 +16,9 @@ namespace lockstep::kernels {
 // Shapes: leaves are W >= 1 tensors (N), all f32, all f16 or all bf16; sums are any number of such
 // tensors.
 // Requires: a sum is one of the leaves or overlaps no other tensor here. NaN and infinity follow
-// IEEE addition. Errors: ShapeError (on CUDA also for more than 128 leaves or sums), DtypeError,
-// DeviceError.
+// IEEE addition. Errors: ShapeError (on CUDA also for more than kMaxPeers leaves or sums),
+// DtypeError, DeviceError.
+constexpr size_t kMaxPeers = 128;  // a power of two, so that as many leaves are a subtree
 using PeerSum = void(Stream& stream, std::span<const Tensor> leaves, std::span<Tensor> sums);
 
 LS_DECLARE_OP(PeerSum, peer_sum)

@@ -10,8 +10,6 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr size_t kMaxPeers = 128;
-
 template <class T>
 struct PeerSumBody {
   static constexpr int kCount = 16 / sizeof(T);

@@ -63,6 +63,21 @@ INSTANTIATE_TEST_SUITE_P(Shapes,
 
 class CudaCropFlipNormalizeErrors : public testing::CudaTest {};
 
+// One value a thread, since memory is misaligned, would need more blocks than a grid has rows.
+TEST_F(CudaCropFlipNormalizeErrors, TakesAHugeImage) {
+  const Shape shape{1, 3, 3345, 3345};
+  const AugmentedImages images(shape, 0, Flip::kNone);
+  Stream cpu(Device::kCpu);
+  Tensor want = poisoned_tensor(shape, Dtype::kF32);
+  const Shards shards = Shards::single(1);
+  crop_flip_normalize(cpu, shards, images.in, images.indices, images.params, want);
+  Tensor room = poisoned({want.numel() + 1}, Dtype::kF32);
+  Tensor out = room.slice(1, want.numel()).view(shape);
+  crop_flip_normalize(
+      stream_, shards, upload(images.in), upload(images.indices), images.params, out);
+  EXPECT_TRUE(same_bits(download(out), want));
+}
+
 TEST_F(CudaCropFlipNormalizeErrors, NamesTooManyChannels) {
   const AugmentedImages images({1, 65, 1, 1}, 0, Flip::kNone);
   Tensor out = poisoned({1, 65, 1, 1}, Dtype::kF32);

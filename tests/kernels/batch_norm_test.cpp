@@ -320,5 +320,14 @@ TEST(BatchNorm, InferenceMatchesReference) {
   }
 }
 
+TEST(BatchNorm, AGroupWithoutImagesHasZerosForGradients) {
+  Stream stream;
+  const Shards shards{.offsets = {0, 0, 4}, .total = 2, .groups = 2, .step_images = 4};
+  const BatchNormStep step = batch_norm_step(stream, shards, BatchNormInputs({4, 3}), {}, kOps);
+  for (const Tensor& leaves : {step.grad_weight_leaves, step.grad_bias_leaves}) {
+    for (const float leaf : leaves.slice(0, 1).span<const float>()) EXPECT_EQ(leaf, 0);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::kernels::batch_norm_test

@@ -190,6 +190,20 @@ TEST(Reach, RankCountsWhoseShardsAreSubtrees) {
   EXPECT_THAT(reach_of("--shards 8 --sync-bn", 3), ElementsAre(1, 2, 4, 8));
 }
 
+TEST(DivideBatch, CudaHasFewerShards) {
+  const std::string shards = "--device cuda --global-batch-size 1024 --shards ";
+  EXPECT_EQ(divided(shards + "256 --bn-groups 1", 1, 1).shards, 256);
+  EXPECT_EQ(divided(shards + "512 --bn-groups 2", 2, 1).shards, 512);
+  const auto error = usage_error([&] { divided(shards + "257 --bn-groups 1", 1, 1); });
+  ASSERT_TRUE(error);
+  EXPECT_STREQ(error->what(), "--shards 257 is too many for CUDA on 1 rank");
+  EXPECT_THAT(error->hint(), ::testing::HasSubstr("--shards 256"));
+  EXPECT_TRUE(usage_error([&] { divided(shards + "512 --bn-groups 1", 64, 1); }));
+  EXPECT_EQ(text_of("--device cuda --global-batch-size 192 --shards 192 --bn-groups 1", 1),
+            "same bits on 1 rank (192 images a step, 192 shards, 1 BN group); "
+            "on 1,2,4,8 ranks with --shards 256");
+}
+
 TEST(Reach, TextSaysWhatToPass) {
   EXPECT_EQ(text_of("", 8),
             "same bits on 1,2,4,8 ranks (512 images a step, 8 shards, 8 BN groups)");

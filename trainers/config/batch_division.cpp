@@ -15,7 +15,15 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr int64_t kMaxShards = 65536;
+// On CUDA: a table of shards is an argument of kernels (kernels/support/cuda/shards.cuh), and a
+// tree of sums is in shared memory (kernels/reduce/tree.cuh).
+constexpr int64_t kMaxShardsOfRank = 256;
+constexpr int64_t kMaxShardsOfGroup = 508;
 constexpr std::array<int64_t, 4> kUsualRanks = {1, 2, 4, 8};
+
+std::string plural(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 bool batch_fits(const BatchDivision& cut) {
   return cut.images % (cut.bn_groups * cut.micro_steps) == 0;
@@ -26,8 +34,13 @@ bool groups_fit(const BatchDivision& cut) {
 bool ranks_fit(const BatchDivision& cut) {
   return cut.ranks <= cut.shards;
 }
+bool device_fits(const BatchDivision& cut) {
+  return cut.device != Device::kCuda || (cut.shards <= kMaxShardsOfRank * cut.ranks &&
+                                         cut.shards <= kMaxShardsOfGroup * cut.bn_groups);
+}
 bool fits(const BatchDivision& cut) {
-  return batch_fits(cut) && groups_fit(cut) && ranks_fit(cut) && cut.shards <= kMaxShards;
+  return batch_fits(cut) && groups_fit(cut) && ranks_fit(cut) && device_fits(cut) &&
+         cut.shards <= kMaxShards;
 }
 
 // The nearest values below and above `from` that work; both, one or none.
@@ -143,6 +156,16 @@ void check(const BatchDivision& cut, const BatchRequest& asked) {
                     asked.names.shards),
         advice());
   }
+  if (!device_fits(cut)) {
+    throw UsageError(fmt::format("{} {} is too many for CUDA on {}",
+                                 asked.names.shards,
+                                 cut.shards,
+                                 plural(cut.ranks, "rank")),
+                     fmt::format("there a rank works on {} at most, and a BN group has at most {}",
+                                 kMaxShardsOfRank,
+                                 kMaxShardsOfGroup),
+                     advice());
+  }
   if (!batch_fits(cut)) {
     const std::string parts =
         cut.micro_steps == 1
@@ -165,16 +188,15 @@ bool is_subtree_each(int64_t shards, int64_t ranks) {
   return ranks == 1 || (shards % ranks == 0 && is_power_of_two(shards / ranks));
 }
 
-std::string plural(int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 // The fewest shards, not fewer than now, that these groups divide and that each of these rank
 // counts can share as subtrees; 0 when there are none.
 int64_t shards_for(const BatchDivision& batch, std::span<const int64_t> rank_counts) {
   for (int64_t shards = batch.shards; shards <= kMaxShards; ++shards) {
+    BatchDivision changed = batch;
+    changed.shards = shards;
     const bool shared = std::all_of(rank_counts.begin(), rank_counts.end(), [&](int64_t ranks) {
-      return is_subtree_each(shards, ranks);
+      changed.ranks = ranks;
+      return is_subtree_each(shards, ranks) && device_fits(changed);
     });
     if (shared && shards % batch.bn_groups == 0) return shards;
   }
@@ -218,7 +240,8 @@ BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t thr
                                .shards = asked.shards.value_or(ranks * shards),
                                .bn_groups = asked.bn_groups.value_or(ranks),
                                .drop_last = asked.drop_last,
-                               .repeats = asked.repeats};
+                               .repeats = asked.repeats,
+                               .device = request.device};
   check(division, asked);
   return division;
 }

@@ -18,6 +18,7 @@ struct BatchDivision {
   int64_t bn_groups = 1;    // G, a micro-step
   bool drop_last = false;   // data::BatchPlan's, as below
   int64_t repeats = 1;
+  Device device = Device::kCpu;
 };
 
 // Divides the batch among `ranks` ranks with `threads` threads each (the smallest number over

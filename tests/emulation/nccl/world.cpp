@@ -10,7 +10,7 @@
 namespace lockstep::emulation {
 namespace {
 
-constexpr size_t kHeaderBytes = size_t{1} << 20;
+constexpr size_t kHeaderBytes = size_t{8} << 20;
 
 int require(int result, const char* what) {
   if (result >= 0) return result;

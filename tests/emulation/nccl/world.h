@@ -9,7 +9,7 @@
 
 namespace lockstep::emulation {
 
-constexpr int kMaxRanks = 16;
+constexpr int kMaxRanks = 160;
 constexpr int kToAll = -1;
 
 // A rank's contribution to one operation: a list of messages whose bytes are in its outbox.
