@@ -94,6 +94,13 @@ TEST_F(LossScale, StateIsSavedAndRestored) {
   EXPECT_THAT(resumed.out, HasSubstr("\tScale 8192 (3 skipped)\t"));
 }
 
+TEST_F(LossScale, AScaleThatAResumedRunIsGivenHolds) {
+  ASSERT_EQ(run(1, "changed", {"--loss-scale", "dynamic", "--max-steps", "3"}).exit_code, 0);
+  const ProgramResult resumed = run(1, "changed", {"--loss-scale", "128", "--resume", "auto"});
+  ASSERT_EQ(resumed.exit_code, 0) << said(resumed);
+  EXPECT_THAT(resumed.out, HasSubstr("\tScale 128 (0 skipped)\n"));
+}
+
 TEST_F(LossScale, StopsAfterFiftySkippedSteps) {
   const ProgramResult result = run(
       2, "stuck", {"--epochs", "20", "--loss-scale", "dynamic"}, "inf:rank=1,step=3,count=1000");

@@ -1,3 +1,5 @@
+#include <csignal>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,6 +15,21 @@ TEST(RankPlace, OfThisProcess) {
   const RankPlace here = this_place();
   EXPECT_FALSE(here.host.empty());
   EXPECT_EQ(here.pid, getpid());
+}
+
+// oneDNN points the stack pointer at memory of its own.
+TEST(StopHandlers, HaveAStackOfTheirOwn) {
+  install_stop_handlers();
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+    struct sigaction action{};
+    ASSERT_EQ(sigaction(signal, nullptr, &action), 0);
+    EXPECT_NE(action.sa_flags & SA_ONSTACK, 0);
+    EXPECT_EQ(std::signal(signal, SIG_DFL), action.sa_handler);
+  }
+  stack_t stack{};
+  ASSERT_EQ(sigaltstack(nullptr, &stack), 0);
+  EXPECT_EQ(stack.ss_flags & SS_DISABLE, 0);
+  EXPECT_GE(stack.ss_size, static_cast<size_t>(sysconf(_SC_SIGSTKSZ)));
 }
 
 TEST(RankPlace, EachRankHasItsOwn) {

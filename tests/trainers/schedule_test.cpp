@@ -333,8 +333,25 @@ TEST(Schedule, OthersHaveNoState) {
   EXPECT_NO_THROW(schedule.restore("{}"));
 }
 
-TEST(Schedule, StateOfAnotherScheduleIsRefused) {
-  for (const char* text : {"{}", "", "[1]", R"({"factor": "x", "bad_epochs": 1})"}) {
+TEST(Schedule, APlateauBeginsAfreshAfterAnotherSchedule) {
+  Schedule schedule = plateau({.patience = 0}, 1);
+  schedule.restore("{}");
+  EXPECT_EQ(schedule.end_epoch(0, 3, 0), std::nullopt);
+  EXPECT_TRUE(schedule.end_epoch(1, 3, 0).has_value());
+}
+
+TEST(Schedule, AnotherMetricKeepsTheRateAlone) {
+  Schedule of_accuracy = plateau({.patience = 0, .on_accuracy = true, .upwards = true}, 1);
+  of_accuracy.end_epoch(0, 3, 90);
+  EXPECT_TRUE(of_accuracy.end_epoch(1, 3, 80).has_value());
+  Schedule of_loss = plateau({.patience = 0}, 1);
+  of_loss.restore(of_accuracy.state());
+  EXPECT_DOUBLE_EQ(of_loss.lr(2), 0.1);
+  EXPECT_EQ(of_loss.end_epoch(2, 3, 80), std::nullopt) << "the first loss is the best so far";
+}
+
+TEST(Schedule, OtherStateIsRefused) {
+  for (const char* text : {"", "[1]", R"({"factor": "x", "bad_epochs": 1})"}) {
     Schedule schedule = plateau({}, 1);
     try {
       schedule.restore(text);

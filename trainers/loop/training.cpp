@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include <fmt/core.h>
@@ -310,6 +311,13 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   log_.append_epoch_events(number, result_.steps, epoch.averages(step_.update().lr()), *evaluation);
   if (of_average) log_.append_evaluation("val-ema", number, result_.steps, *of_average, "");
   if (epoch.done() == range_.per_epoch && update_schedules(*evaluation, epoch)) return evaluation;
+  if (!std::isfinite(evaluation->loss)) {
+    parts_.console.warn(
+        fmt::format("warning: the test loss is {} after epoch {}, which is never the best",
+                    evaluation->loss,
+                    number + 1));
+    return evaluation;
+  }
   // The first of equal ones stays, as in main.py.
   if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
   result_.best = *evaluation;

@@ -209,7 +209,11 @@ void WeightUpdate::restore(const TrainingPosition& position) {
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();
   state.applied = position.applied - first_step_;
-  if (may_skip_ && !position.grad_scaler.empty()) state = state_of(position.grad_scaler);
+  if (may_skip_ && !position.grad_scaler.empty()) {
+    const float asked = state.scale;
+    state = state_of(position.grad_scaler);
+    if (!scaler_->rule().dynamic) state.scale = asked;
+  }
   scaler_->restore(state);
   skips_seen_ = state.skipped;
   follow_schedule();

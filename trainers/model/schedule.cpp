@@ -160,6 +160,12 @@ std::optional<double> Schedule::end_epoch(int64_t epoch, double validation_loss,
   return next * config_.gamma;
 }
 
+std::string Schedule::metric() const {
+  const PlateauConfig& plateau = config_.plateau;
+  return fmt::format(
+      "{}, {}", plateau.on_accuracy ? "acc" : "loss", plateau.upwards ? "max" : "min");
+}
+
 std::string Schedule::state() const {
   Json json = Json::object();
   if (watches_validation()) {
@@ -167,6 +173,7 @@ std::string Schedule::state() const {
     json["factor"] = plateau_factor_;
     if (std::isfinite(plateau.best)) json["best"] = plateau.best;
     json["bad_epochs"] = plateau.bad_epochs;
+    json["metric"] = metric();
   }
   return json.dump();
 }
@@ -180,14 +187,14 @@ void Schedule::restore(std::string_view state) {
   };
   try {
     const Json json = Json::parse(state);
-    if (!watches_validation()) return;
+    if (!watches_validation() || json.empty()) return;  // empty: of another schedule
     Plateau::State plateau;
     if (json.contains("best")) plateau.best = json.at("best").get<double>();
     const std::optional<int64_t> bad_epochs = json_count(json.at("bad_epochs"));
     if (!bad_epochs) return refuse("bad_epochs is no number of epochs");
     plateau.bad_epochs = *bad_epochs;
     plateau_factor_ = json.at("factor").get<double>();
-    plateau_.restore(plateau);
+    if (json.value("metric", metric()) == metric()) plateau_.restore(plateau);
   } catch (const Json::exception& error) {
     refuse(error.what());
   }

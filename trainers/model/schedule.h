@@ -56,10 +56,12 @@ class Schedule {
 
   // The state that a resumed run needs beside the flags, as JSON.
   std::string state() const;
-  // Errors: CheckpointError for text that state() of this kind of schedule does not write.
+  // The state of another kind of schedule changes nothing. Of a plateau with another metric, the
+  // rate's factor alone is taken. Errors: CheckpointError for text that state() does not write.
   void restore(std::string_view state);
 
  private:
+  std::string metric() const;  // "loss, min", which a plateau watches
   double warmup_factor(int64_t step) const;
   double after_warmup(int64_t epoch) const;
   double factor(int64_t step) const;

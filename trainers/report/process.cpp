@@ -109,10 +109,16 @@ void on_signal(int signal) {
 
 }  // namespace
 
+// oneDNN's matrix products keep a pointer of theirs in the stack pointer, so a signal's frame must
+// not lie below it. The main thread handles the signals of the process.
 void install_stop_handlers() {
+  static std::array<std::byte, size_t{64} << 10> handler_stack;
+  const stack_t stack = {
+      .ss_sp = handler_stack.data(), .ss_flags = 0, .ss_size = handler_stack.size()};
+  sigaltstack(&stack, nullptr);
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
   struct sigaction ignore = {};
