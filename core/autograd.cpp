@@ -105,7 +105,7 @@ const Tensor& Var::as(Dtype dtype) const {
                                name_of(value().dtype()),
                                name_of(dtype)),
                    "an input of another type than the network's parameters were made for",
-                   "nn::add_copies() with that type first");
+                   "such a copy by Var::set_copy() first");
 }
 
 const Shape& Var::shape() const {

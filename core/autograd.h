@@ -116,8 +116,9 @@ class Var {
   const Shards& shards() const { return batch().shards; }
 
   // Runs the tape backward from this value, which must be the loss per shard (local shards), and
-  // frees the tape. `seed`: the gradient of this value, f32; ones if undefined. Parameters that the
-  // loss does not depend on keep an undefined gradient.
+  // frees the tape. `seed`: the gradient of this value, f32; ones if undefined. Its memory is taken
+  // over and may be overwritten, so each call needs its own. Parameters that the loss does not
+  // depend on keep an undefined gradient.
   void backward(Tensor seed = {});
 
   bool same_as(const Var& other) const { return state_ == other.state_; }

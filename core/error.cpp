@@ -46,9 +46,11 @@ std::string format_error(const Error& error) {
 namespace detail {
 
 void check_failed(const char* condition, const char* file, int line, const std::string& message) {
-  throw InternalError(message,
-                      fmt::format("the check `{}` failed at {}:{}", condition, file, line),
-                      "please report this with the command line: it is a bug in Lockstep");
+  throw InternalError(
+      message,
+      fmt::format("the check `{}` failed at {}:{}", condition, file, line),
+      "in a program of your own, what the header requires of this call; else please "
+      "report this with the command line: it is a bug in Lockstep");
 }
 
 }  // namespace detail

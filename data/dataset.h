@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/augmentation.h"
+#include "data/codecs/unreadable_image.h"
 
 #pragma GCC visibility push(default)
 namespace lockstep::data {

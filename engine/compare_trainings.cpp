@@ -29,6 +29,14 @@ std::string text_of(const nn::Module& network) {
   return fmt::format("{}", fmt::join(tensors, " "));
 }
 
+std::string names_of_trained(const nn::Module& network) {
+  std::vector<std::string> names;
+  for (const nn::NamedParameter& parameter : network.named_parameters()) {
+    if (parameter.var.requires_grad()) names.push_back(parameter.name);
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
 std::string text_of(const OptimizerOptions& optimizer) {
   return fmt::format("kind {}, lr {}, momentum {}, nesterov {}, weight_decay {}, clip_grad_norm {}",
                      fmt::underlying(optimizer.kind),
@@ -76,6 +84,7 @@ void compare_trainings(Communicator& ranks,
   add("seed", std::to_string(options.seed));
   add("test_batch", std::to_string(options.test_batch));
   add("network", text_of(network));
+  add("trained parameters", names_of_trained(network));
   add("training images", images.train->digest());
   add("test images", images.test->digest());
   fields.push_back({Kind::kEnvironment,

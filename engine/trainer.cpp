@@ -90,6 +90,10 @@ void check_ranges(const TrainerOptions& options) {
   const OptimizerOptions& optimizer = options.optimizer;
   from_zero("optimizer.lr", optimizer.lr);
   from_zero("optimizer.momentum", optimizer.momentum);
+  require(!optimizer.nesterov || optimizer.kind != OptimizerKind::kSgd || optimizer.momentum > 0,
+          "optimizer.momentum",
+          optimizer.momentum,
+          "a number above 0 with nesterov");
   from_zero("optimizer.weight_decay", optimizer.weight_decay);
   from_zero("optimizer.clip_grad_norm", optimizer.clip_grad_norm);
   from_zero("schedule.gamma", options.schedule.gamma);
@@ -176,7 +180,9 @@ void read_into(nn::Module& network,
                trainers::Classifier classifier) {
   try {
     trainers::WeightsFile(file).load_into(network, classifier);
-  } catch (const CheckpointError& error) {  // without the programs' flags
+  } catch (const CheckpointError& error) {
+    const bool names_flags = error.hint().find("--") != std::string::npos;  // the programs'
+    if (!names_flags) throw;
     throw CheckpointError(error.what(),
                           error.why(),
                           "the network that the file was made with, names as torchvision's");
@@ -333,8 +339,9 @@ EvaluationReport Trainer::evaluate() {
 void Trainer::save(const std::filesystem::path& file) {
   impl_->share_buffers();
   on_rank_0(impl_->ranks, [&] {
-    write_safetensors(
-        file, {.tensors = trainers::file_tensors(impl_->parts.model.state()), .metadata = {}});
+    write_safetensors(file,
+                      {.tensors = trainers::file_tensors(impl_->parts.model.state()),
+                       .metadata = {{"format", "pt"}, {"format_version", "1.0"}}});
   });
 }
 

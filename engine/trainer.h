@@ -121,7 +121,7 @@ class Trainer {
   // EnvironmentError.
   void save(const std::filesystem::path& file);
   // Reads such a file, or one of torch.save, on rank 0, for all ranks. Errors: CheckpointError
-  // where names or shapes differ from the network's; EnvironmentError.
+  // where it cannot be read, or where names or shapes differ from the network's.
   void load(const std::filesystem::path& file);
   // Likewise for a network of another number of classes: its last layer keeps its initial weights
   // where the file's has another number of outputs.

@@ -2,10 +2,26 @@
 
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "core/error.h"
 #include "nn/init.h"
 
 namespace lockstep::nn {
 namespace {
+
+int64_t channels_of_group(const Conv2dOptions& options) {
+  if (options.groups >= 1 && options.in_channels % options.groups == 0 &&
+      options.out_channels % options.groups == 0) {
+    return options.in_channels / options.groups;
+  }
+  throw ShapeError(fmt::format("[conv2d] {} groups of {} input and {} output channels",
+                               options.groups,
+                               options.in_channels,
+                               options.out_channels),
+                   "each group has as many channels as any other",
+                   "a number of groups that divides both");
+}
 
 Tensor constant(const Init& init, int64_t size, float value) {
   Tensor tensor = Tensor::empty({size}, Dtype::kF32, init.device);
@@ -18,7 +34,7 @@ Tensor constant(const Init& init, int64_t size, float value) {
 Conv2d::Conv2d(const Init& init, const Conv2dOptions& options)
     : params_{options.stride, options.stride, options.pad, options.pad, options.groups} {
   const Shape shape{
-      options.out_channels, options.in_channels / options.groups, options.kernel, options.kernel};
+      options.out_channels, channels_of_group(options), options.kernel, options.kernel};
   const int64_t fan_in = shape.stride0();
   weight_ = register_parameter("weight", default_weight(init, shape, fan_in));
   if (options.bias) {

@@ -1,8 +1,13 @@
 #include "nn/module.h"
 
+#include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/check.h"
+#include "core/safetensors_header.h"
+#include "core/words.h"
 
 namespace lockstep::nn {
 
@@ -65,6 +70,7 @@ int64_t Module::parameter_count() const {
 Var Module::register_parameter(std::string name, Tensor tensor, const Shape* file_shape) {
   const Shape shape = file_shape != nullptr ? *file_shape : tensor.shape();
   LS_CHECK(shape.numel() == tensor.numel(), "[{}] file shape {}", name, to_string(shape));
+  check_name(name);
   Var var(std::move(tensor), true);
   parameters_.push_back({.name = std::move(name), .var = var, .file_shape = shape});
   return var;
@@ -84,12 +90,29 @@ Var Module::register_frozen(std::string name, Tensor tensor) {
 }
 
 Tensor Module::register_buffer(std::string name, Tensor tensor) {
+  check_name(name);
   buffers_.push_back({std::move(name), tensor});
   return tensor;
 }
 
 void Module::register_module(std::string name, Module& child) {
+  check_name(name);
   children_.push_back({std::move(name), &child});
+}
+
+void Module::check_name(const std::string& name) const {
+  if (!is_tensor_name(name)) {
+    throw UsageError(fmt::format("a part of a network is called '{}'", printable(name)),
+                     "files of weights hold names of A-Z a-z 0-9 _ . - / alone, without ..",
+                     "a name of these characters");
+  }
+  const auto has_it = [&](const auto& parts) {
+    return std::ranges::any_of(parts, [&](const auto& part) { return part.name == name; });
+  };
+  if (!has_it(parameters_) && !has_it(buffers_) && !has_it(children_)) return;
+  throw UsageError(fmt::format("two parts of a module are called '{}'", name),
+                   "a file of weights could hold only one of them",
+                   "another name for one of them");
 }
 
 void Module::collect_state(const std::string& prefix, std::vector<StateEntry>& entries) const {
@@ -108,7 +131,10 @@ void Module::collect_parameters(const std::string& prefix,
                                 bool frozen,
                                 std::vector<NamedParameter>& found) const {
   for (const NamedParameter& parameter : parameters_) {
-    if (parameter.frozen != frozen) continue;
+    const auto is_this = [&](const NamedParameter& other) {
+      return other.var.same_as(parameter.var);
+    };
+    if (parameter.frozen != frozen || std::ranges::any_of(found, is_this)) continue;
     found.push_back(parameter);
     found.back().name = prefix + parameter.name;
   }

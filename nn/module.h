@@ -61,8 +61,8 @@ class Module {
 
   // In state_dict() order: own parameters, own buffers, then each child's.
   std::vector<StateEntry> state() const;
-  // In PyTorch's parameters() order, without frozen parameters. parameters() and parameter_names()
-  // return parts of it.
+  // In PyTorch's parameters() order, without frozen parameters. One that is registered twice is
+  // there once, by its first name. parameters() and parameter_names() return parts of it.
   std::vector<NamedParameter> named_parameters() const;
   std::vector<Var> parameters() const;
   std::vector<std::string> parameter_names() const;
@@ -70,7 +70,9 @@ class Module {
   std::vector<NamedParameter> frozen_parameters() const;
 
  protected:
-  // file_shape: PyTorch's shape where it differs from the tensor's.
+  // file_shape: PyTorch's shape where it differs from the tensor's. Errors, here and below:
+  // UsageError for a name that this module has already, or that files of weights cannot hold: they
+  // take A-Z a-z 0-9 _ . - / without "..".
   Var register_parameter(std::string name, Tensor tensor, const Shape* file_shape = nullptr);
   Var register_norm_parameter(std::string name, Tensor tensor);
   // Registers a parameter that is part of the state and has no gradient.
@@ -89,6 +91,7 @@ class Module {
     Module* module;
   };
 
+  void check_name(const std::string& name) const;
   void collect_state(const std::string& prefix, std::vector<StateEntry>& entries) const;
   void collect_parameters(const std::string& prefix,
                           bool frozen,

@@ -6,19 +6,11 @@
 #include <span>
 #include <string>
 
-#include "core/error.h"
 #include "core/function_ref.h"
 #include "data/codecs/image.h"
+#include "data/codecs/unreadable_image.h"
 
 namespace lockstep::data {
-
-// A file whose image cannot be decoded: it is damaged, of another format, or beyond the limits.
-class UnreadableImage : public DataError {
- public:
-  // `why` says what is wrong with the file, without its name.
-  explicit UnreadableImage(const std::string& why)
-      : DataError("an image cannot be read", why, "remove the file or repair it") {}
-};
 
 // Larger images are rejected before memory is allocated for them.
 inline constexpr int64_t kMaxImageSide = 65535;

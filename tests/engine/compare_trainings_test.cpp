@@ -82,6 +82,16 @@ TEST(CompareTrainings, RefusesOtherNetworks) {
               ::testing::StartsWith("rank 1 has network="));
 }
 
+TEST(CompareTrainings, RefusesOtherFrozenParameters) {
+  EXPECT_THAT(refused([](Communicator& peers) {
+                Mt19937 rng(1);
+                nn::ToyNet network(nn::Init{rng});
+                if (peers.rank() == 1) network.parameters().front().set_requires_grad(false);
+                const Trainer trainer(peers, network, data::open_digits(), short_options());
+              }),
+              ::testing::StartsWith("rank 1 has trained parameters="));
+}
+
 TEST(CompareTrainings, RefusesOtherImages) {
   EXPECT_THAT(refused([](Communicator& peers) {
                 Mt19937 rng(1);

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "comm/single.h"
+#include "core/safetensors.h"
 #include "nn/layers.h"
 #include "nn/resnet.h"
 #include "tests/engine/trainings.h"
@@ -44,6 +45,10 @@ TEST(Trainer, OptionsThatDoNotFitAreRefused) {
   TrainerOptions options = short_options();
   options.batch = 0;
   EXPECT_THAT(refused(options), HasSubstr("no images"));
+  options = short_options();
+  options.optimizer.momentum = 0;
+  options.optimizer.nesterov = true;
+  EXPECT_THAT(refused(options), HasSubstr("optimizer.momentum is 0"));
   options = short_options();
   options.batch = 10;  // no four equal groups
   EXPECT_THAT(refused(options), HasSubstr("batch 8 or 12"));
@@ -136,7 +141,9 @@ TEST(Trainer, LoadsWhatItSavedAndRefusesOtherFiles) {
     trainer.load(file);
     EXPECT_EQ(weights_of(network), saved);
     write_text(dir / "junk", "no weights");
-    error_of<CheckpointError>([&] { trainer.load(dir / "junk"); });
+    EXPECT_THAT(error_of<CheckpointError>([&] { trainer.load(dir / "junk"); }),
+                Not(HasSubstr("the network that the file was made with")));
+    EXPECT_EQ(read_safetensors(file).metadata.at("format_version"), "1.0");
   });
   spawn(2, [&](Communicator& peers) {
     Mt19937 rng(42);
@@ -144,6 +151,55 @@ TEST(Trainer, LoadsWhatItSavedAndRefusesOtherFiles) {
     Trainer trainer(peers, network, data::open_digits(), short_options());
     EXPECT_THAT(error_of<CheckpointError>([&] { trainer.load(file); }), HasSubstr("does not fit"));
   });
+}
+
+// One layer under two names, and names that no file of weights could hold.
+class Named : public nn::Module {
+ public:
+  Named(const nn::Init& init, const std::string& first, const std::string& second, bool same)
+      : layer_(init, 784, 10), other_(init, 784, 10) {
+    register_module(first, layer_);
+    register_module(second, same ? layer_ : other_);
+  }
+  Var forward(const Var& x) override { return layer_.forward(x); }
+
+ private:
+  nn::Linear layer_, other_;
+};
+
+TEST(Trainer, ALayerWithTwoNamesIsTrainedOnce) {
+  comm::SingleCommunicator alone;
+  const auto trained = [&](nn::Module& network) {
+    Trainer trainer(alone, network, data::open_digits(), short_options());
+    trainer.step();
+    trainer.step();
+    std::vector<float> weights = weights_of(network);
+    weights.resize(7850);
+    return weights;
+  };
+  Mt19937 rng(1);
+  Named twice(nn::Init{rng}, "a", "b", true);
+  EXPECT_EQ(twice.parameters().size(), 2U);
+  EXPECT_EQ(twice.state().size(), 4U);
+  Mt19937 again(1);
+  nn::Linear once(nn::Init{again}, 784, 10);
+  class Flat : public nn::Module {
+   public:
+    explicit Flat(nn::Linear& layer) : layer_(layer) { register_module("a", layer); }
+    Var forward(const Var& x) override { return layer_.forward(x); }
+
+   private:
+    nn::Linear& layer_;
+  };
+  Flat flat(once);
+  EXPECT_EQ(trained(twice), trained(flat));
+}
+
+TEST(Trainer, NamesAreThoseThatFilesCanHold) {
+  Mt19937 rng(1);
+  const nn::Init init{rng};
+  EXPECT_THAT(error_of<UsageError>([&] { Named(init, "a b", "c", false); }), HasSubstr("'a b'"));
+  EXPECT_THAT(error_of<UsageError>([&] { Named(init, "a", "a", false); }), HasSubstr("two parts"));
 }
 
 TEST(Trainer, FrozenParametersStayAndOthersLearn) {
