@@ -51,6 +51,10 @@ int edit_distance(std::string_view a, std::string_view b) {
   return at(a.size(), b.size());
 }
 
+bool begins_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+}
+
 }  // namespace
 
 std::vector<std::string_view> split_words(std::string_view words, char separator) {
@@ -147,6 +151,18 @@ std::string printable(std::string_view text, size_t limit) {
     }
   }
   return text.size() > limit ? out + "..." : out;
+}
+
+int characters_of(std::string_view text) {
+  return static_cast<int>(std::ranges::count_if(text, begins_character));
+}
+
+std::string cut_to(std::string_view text, int count) {
+  size_t end = 0;
+  for (int left = count; end < text.size(); ++end) {
+    if (begins_character(text[end]) && left-- <= 0) break;
+  }
+  return std::string(text.substr(0, end));
 }
 
 }  // namespace lockstep

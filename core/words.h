@@ -33,4 +33,10 @@ std::string printable(std::string_view text, size_t limit = 100);
 // and newline, and bytes that are not UTF-8, become \xNN.
 std::string without_controls(std::string_view text);
 
+// Counts the characters of UTF-8 text.
+int characters_of(std::string_view text);
+
+// The first `count` characters.
+std::string cut_to(std::string_view text, int count);
+
 }  // namespace lockstep

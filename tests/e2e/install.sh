@@ -108,6 +108,7 @@ read -ra flags <<<"$(pkg-config --cflags --libs lockstep)"
 LD_LIBRARY_PATH=$(dirname "$(find "$prefix" -name liblockstep.so)") "$work/by_hand" | grep -q "step 10 loss"
 
 # It also finds the prefix from a deeper folder, such as lib/x86_64-linux-gnu/pkgconfig.
-cmake --preset release -B "$work/deeper" -DLOCKSTEP_{CUDA,TESTS,BENCH}=OFF -DCMAKE_INSTALL_LIBDIR=lib/any >"$work/log" ||
+deeper=("-DLOCKSTEP_"{CUDA,TESTS,BENCH}"=OFF" -DCMAKE_INSTALL_LIBDIR=lib/any)
+cmake --preset release -B "$work/deeper" "${deeper[@]}" >"$work/log" ||
   { cat "$work/log"; fail "it cannot be configured for lib/any"; }
 grep -q '^prefix=.*}/\.\./\.\./\.\./*$' "$work/deeper/lockstep.pc" || fail "lockstep.pc has a wrong prefix for lib/any"

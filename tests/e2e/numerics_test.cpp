@@ -110,6 +110,22 @@ TEST_F(Numerics, AReplayNamesWhereANanLossBegan) {
   EXPECT_EQ(missing.exit_code, 3) << said(missing);
 }
 
+// The last update writes NaNs after a finite loss.
+TEST_F(Numerics, WeightsWithANanLossAreNeverTheBest) {
+  const ProgramResult result = train(1, "last", {"--max-steps", "3"}, "nan:rank=0,step=3");
+  EXPECT_EQ(count_of(result.err, "warning: the test loss is nan after epoch 1"), 1) << said(result);
+  EXPECT_FALSE(fs::exists(dir_ / "last" / "checkpoints" / "best.safetensors"));
+}
+
+TEST_F(Numerics, AReplayOpensBuiltInImages) {
+  const ProgramResult result =
+      run_program({"train_convnet", "--lr", "1000", "--max-steps", "60", "-o", path("digits")});
+  ASSERT_EQ(result.exit_code, 6) << said(result);
+  const ProgramResult again = replay(1, "digits");
+  EXPECT_THAT(again.out, HasSubstr("the loss is ")) << said(again);
+  EXPECT_THAT(again.err, Not(HasSubstr("bug"))) << said(again);
+}
+
 // The layer names of a residual network. 1e30 is infinite in f16 only.
 TEST_F(Numerics, NamesALayerOfAResNet) {
   const std::string fault = "inf:rank=1,step=1,count=10,layer=layer2.1.conv1,value=1e30";

@@ -217,21 +217,49 @@ TEST(Outputs, BashCompletesFlagsAndChoices) {
   const TempDir dir;
   const std::string script = (dir / "script").string();
   write_text(script, run_program({"train_convnet", "--completion", "bash"}).out);
+  const auto completed_words = [&](const Arguments& words) {
+    Arguments line = {"bash",
+                      "-c",
+                      R"(set -eu; . "$1"; shift; COMP_WORDS=(train_convnet "$@"); COMP_CWORD=$#
+                         _train_convnet; IFS="|"; echo "${COMPREPLY[*]}")",
+                      "-",
+                      script};
+    line.insert(line.end(), words.begin(), words.end());
+    return run_program(line).out;
+  };
   const auto completed = [&](const std::string& before, const std::string& word) {
-    return run_program({"bash",
-                        "-c",
-                        R"(set -eu; . "$1"; COMP_WORDS=(train_convnet "$2" "$3"); COMP_CWORD=2
-                           _train_convnet; echo "${COMPREPLY[*]}")",
-                        "-",
-                        script,
-                        before,
-                        word})
-        .out;
+    return completed_words({before, word});
   };
   EXPECT_EQ(completed("-a", "to"), "toy_net\n");
-  EXPECT_EQ(completed("--amp", "--early"), "--early-stopping --early-stopping-delta\n");
+  EXPECT_EQ(completed("--amp", "--early"), "--early-stopping|--early-stopping-delta\n");
   EXPECT_EQ(completed("--lr", ""), "\n");
   EXPECT_EQ(completed("--data", dir.path().string().substr(0, 5)).find("/tmp"), 0U);
+  // Bash makes a word of its own of the = in --flag=value.
+  EXPECT_EQ(completed_words({"-a", "=", "to"}), "toy_net\n");
+  EXPECT_EQ(completed_words({"--progress", "="}), "auto|bar|line|json|none\n");
+  const std::string spaced = (dir / "my photos").string();
+  fs::create_directory(spaced);
+  EXPECT_EQ(completed("--data", (dir / "my").string()), spaced + "\n");
+  EXPECT_EQ(completed("--quiet", (dir / "my").string()), spaced + "\n");
+}
+
+// A training outlives the readers of its output, and its exit code is the run's own.
+TEST(Outputs, WithoutReadersTheRunEndsWell) {
+  const TempDir dir;
+  const std::string train =
+      fmt::format("{} --threads 1 --max-steps 30 -p 1 --no-eval", path_of_program("train_convnet"));
+  int run = 0;
+  for (const char* how : {"| head -2",
+                          "2>&1 | head -2",
+                          "--json 2>&1 >/dev/null | head -1",
+                          "--progress bar 2>&1 >/dev/null | head -c 10",
+                          "--json 2>/dev/full"}) {
+    const std::string name = (dir / std::to_string(run++)).string();
+    const ProgramResult result =
+        run_program({"bash", "-c", fmt::format("set -o pipefail; {} -o {} {}", train, name, how)});
+    EXPECT_EQ(result.exit_code, 0) << how << '\n' << said(result);
+    EXPECT_EQ(read_json(fs::path(name) / "run.json").at("exit_code"), 0) << how;
+  }
 }
 
 }  // namespace

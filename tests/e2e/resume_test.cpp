@@ -281,7 +281,10 @@ TEST_F(Resume, WhatDiffersIsRefusedByName) {
   refused(9, 2, {}, "9 ranks are too many");
   refused(1, 4, {"--resume", "no/such"}, "there is no checkpoint at no/such");
   write_small_mnist(path("other data"), 620, 90);
-  refused(1, 4, {"--data", path("other data").string()}, "the data have digest ");
+  const ProgramResult other = run_program(
+      {"train_convnet", path("other data"), "--dataset", "mnist", "--resume", base, "-o", base});
+  EXPECT_EQ(other.exit_code, 4) << said(other);
+  EXPECT_THAT(other.err, HasSubstr("the data have digest "));
 }
 
 void flip_last_byte(const std::string& file) {

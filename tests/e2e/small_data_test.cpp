@@ -121,8 +121,6 @@ TEST_F(SmallData, NoEvalOfDummyImagesEndsAfterItsStep) {
                                          "2",
                                          "--max-steps",
                                          "1",
-                                         "--eval-freq",
-                                         "1000",
                                          "--no-eval",
                                          "-o",
                                          (dir_ / "run").string()});

@@ -187,6 +187,8 @@ TEST_F(ConfigOption, StandsBetweenPresetAndEnvironment) {
   EXPECT_TRUE(options.given("weight-decay"));
   EXPECT_EQ(options_of("", {{"LOCKSTEP_CONFIG", (dir_ / "run.toml").string()}}).number("lr"), 0.5);
   EXPECT_EQ(options_of(line + " -e 9").number("epochs"), 9) << "as that preset spells it";
+  EXPECT_EQ(options_of(line + " -e 9", {{"LOCKSTEP_PRESET", ""}}).number("epochs"), 9)
+      << "an empty variable is none";
 }
 
 TEST_F(ConfigOption, ErrorsNameFileAndLine) {

@@ -53,6 +53,20 @@ TEST(FlightFiles, AreReadWhileRanksRunAndStayInTheRunDirectoryAtTheirEnd) {
   EXPECT_THAT(describe_flight(over), HasSubstr("no verdict: the run ended by itself"));
 }
 
+TEST(FlightFiles, LieInAnyDirectory) {
+  const testing::TempDir dir;
+  const fs::path odd = dir / "two\nlines";
+  fs::create_directory(odd);
+  comm::spawn_ranks(2, [&](Communicator& ranks) {
+    FlightRecorder recorder(ranks.rank(), 2, this_host());
+    FlightFiles files(&recorder);
+    EXPECT_EQ(open_files(files, ranks, odd), "");
+    ranks.barrier();
+    files.end(ExitCode::kDone);
+  });
+  EXPECT_EQ(read_flights(odd).flights.size(), 2U);
+}
+
 // Rank 1 is killed, which releases its lock; rank 0 fails.
 TEST(FlightFiles, AFailedRankKeepsTheRecordOfAKilledOne) {
   const testing::TempDir dir;

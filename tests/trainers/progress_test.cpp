@@ -1,8 +1,13 @@
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <regex>
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
 
+#include "core/words.h"
 #include "trainers/report/color.h"
 #include "trainers/report/console.h"
 
@@ -82,7 +87,33 @@ TEST(Progress, ParsersOfMainPyReadTheLine) {
 
 TEST(Progress, BarShowsTheShareDone) {
   const std::string bar = progress_bar(0, 3, 59, 118, metrics());
-  EXPECT_NE(bar.find("Epoch 1/3  50%|██████████··········| 59/118"), std::string::npos) << bar;
+  EXPECT_NE(bar.find("Epoch 1/3  50%|███····| 59/118"), std::string::npos) << bar;
+  EXPECT_LE(characters_of(bar), 79) << bar;
+}
+
+// Returns what standard error shows on a terminal of 40 columns while `use` runs.
+std::string shown_on_terminal(const std::function<void()>& use) {
+  int ours = -1;
+  int theirs = -1;
+  const winsize size{.ws_row = 24, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
+  if (openpty(&ours, &theirs, nullptr, nullptr, &size) != 0) return "no terminal";
+  const int before = dup(STDERR_FILENO);
+  dup2(theirs, STDERR_FILENO);
+  use();
+  dup2(before, STDERR_FILENO);
+  std::string text(1000, '\0');
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, read(ours, text.data(), text.size()))));
+  for (const int file : {ours, theirs, before}) close(file);
+  return text;
+}
+
+TEST(Progress, ABarFitsIntoOneLineOfTheTerminal) {
+  const std::string bar = progress_bar(0, 3, 59, 118, metrics());
+  const std::string shown = shown_on_terminal([&] {
+    Console console({.progress = ProgressMode::kBar});
+    console.progress_bar(bar);
+  });
+  EXPECT_EQ(shown, "\r\033[K" + cut_to(bar, 39));
 }
 
 TEST(Progress, LinesUnderALauncherUnlessToldOtherwise) {

@@ -33,8 +33,11 @@ TEST(RunRequest, ATraceIsOfStepsCountedFrom1) {
   for (const char* text : {"20", "0:3", "5:4", "a:b", ":", "1:", "-1:2", "1:9999999999999999999"}) {
     EXPECT_THAT(refusal(fmt::format("--trace={}", text)), HasSubstr("names no steps")) << text;
   }
-  EXPECT_THAT(refusal("--trace 1:2 -e --pretrained x.safetensors"),
-              HasSubstr("--trace and --evaluate contradict each other"));
+  for (const char* output : {"--trace 1:2", "--csv c.csv", "--histograms 1"}) {
+    EXPECT_THAT(refusal(fmt::format("{} -e --pretrained x.safetensors", output)),
+                HasSubstr("and --evaluate contradict each other"))
+        << output;
+  }
 }
 
 TEST(RunRequest, TakesOverEveryValue) {
@@ -84,8 +87,11 @@ TEST(RunRequest, TheLossIsOfASoftmaxUnlessAskedOtherwise) {
 TEST(RunRequest, WhatNeedsEvaluationsIsRefusedWithoutThem) {
   EXPECT_FALSE(request_of("").no_eval);
   EXPECT_TRUE(request_of("--no-eval").no_eval);
-  for (const char* needs :
-       {"--evaluate --pretrained F", "--lr-scheduler plateau", "--ema 0.9", "--tta flip"}) {
+  for (const char* needs : {"--evaluate --pretrained F",
+                            "--lr-scheduler plateau",
+                            "--ema 0.9",
+                            "--tta flip",
+                            "--eval-freq 5"}) {
     const auto error = usage_error([&] { request_of(fmt::format("--no-eval {}", needs)); });
     ASSERT_TRUE(error) << needs;
     EXPECT_THAT(error->what(), HasSubstr("and --no-eval contradict each other"));
@@ -103,6 +109,20 @@ TEST(RunRequest, DataSetWithoutDirectory) {
       [] { make_run_request(options_of("--dataset cifar10", {}, Program::kTrainResnet)); });
   ASSERT_TRUE(color);
   EXPECT_THAT(color->hint(), HasSubstr("--dataset shapes, which is built in"));
+}
+
+TEST(RunRequest, AConstantRateHasNoUpdates) {
+  EXPECT_TRUE(usage_error([] { request_of("--no-sched-on-updates"); }));
+  EXPECT_FALSE(usage_error([] { request_of("--no-sched-on-updates --warmup-epochs 1"); }));
+}
+
+TEST(RunRequest, ADirectoryBesideABuiltInDataSetIsRefused) {
+  EXPECT_TRUE(usage_error([] { request_of("DIR --dataset digits"); }));
+  const std::map<std::string, std::string> folder = {{"LOCKSTEP_DATA", "DIR"}};
+  EXPECT_EQ(make_run_request(options_of("--dataset digits", folder)).dataset, "digits");
+  EXPECT_TRUE(usage_error([] {
+    make_run_request(options_of("", {{"LOCKSTEP_DATA", "DIR"}, {"LOCKSTEP_DATASET", "digits"}}));
+  }));
 }
 
 TEST(RunRequest, ANameIsADirectoryInRuns) {

@@ -115,6 +115,15 @@ TEST(Verdict, ThreeSentencesSayHowItEnded) {
             "convnet reached 98.50 % (985 of 1,000 test images) after 300 steps in 1 min 1 s.");
 }
 
+TEST(ViewedRun, AnEvaluationTrainsNothing) {
+  ViewedRun run = run_like({}, {{0.01, 0.001}});
+  run.record.final_metrics = FinalMetrics{.images_per_s = 2524};
+  EXPECT_EQ(images_per_s_of(run), 2524);
+  run.record.flags.push_back({"evaluate", "true", "command line"});
+  EXPECT_EQ(images_per_s_of(run), 0);
+  EXPECT_EQ(verdict(run)[1], "It took no step on one rank.");
+}
+
 // A run that was resumed twice: its record is that of the last process.
 TEST(ViewedRun, SecondsAreThoseOfAllProcesses) {
   ViewedRun run;

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/unique_fd.h"
+#include "core/words.h"
 #include "tests/trainers/made_run.h"
 #include "trainers/runs/braille.h"
 #include "trainers/runs/frame_text.h"

@@ -240,8 +240,8 @@ StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
   return settled;
 }
 
-// Who leaves the folder out may expect the images of the weights' own run. Its digest is that of the
-// images to train on and, behind it, that of the images to evaluate, which alone are open here.
+// Who leaves the folder out may expect the images of the weights' own run. Its digest is that of
+// the images to train on and, behind it, that of the images to evaluate, which alone are open here.
 void StartingPoint::note_built_in_images(const Source& source, const std::string& data_digest) {
   const auto trained_on = source.metadata.find("data_digest");
   if (source.use != WeightsUse::kEvaluate || !request_.data.empty() ||

@@ -34,6 +34,7 @@
 #include "trainers/options/tutorial_spelling.h"
 #include "trainers/report/color.h"
 #include "trainers/report/errors.h"
+#include "trainers/report/print.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers {
@@ -84,7 +85,7 @@ bool printed_instead(const Options& options, bool prints) {
       text = config_text(options);
       break;
   }
-  if (prints) fmt::print("{}", text);
+  if (prints) print(stdout, text);
   return true;
 }
 
@@ -98,7 +99,7 @@ bool asks_for_json(const std::vector<std::string>& words) {
 }
 
 void tell_note(const std::string& text) {
-  fmt::print(stderr, "note: {}\n", text);
+  print(stderr, fmt::format("note: {}\n", text));
 }
 
 int run_recorded(const Job& job) {
@@ -254,7 +255,8 @@ int run_replay(const std::vector<std::string>& argv, const std::string& run_dire
     launch = comm::read_launch();
     plan = read_replay_plan(run_directory);
     options = read_options(plan.program, plan.arguments, [](const char*) { return nullptr; });
-    const std::filesystem::path data = options.text("data");
+    const Setting* const folder = options.find("data");
+    const std::filesystem::path data = folder == nullptr ? "" : folder->value;
     if (!data.empty() && data.is_relative() && !std::filesystem::exists(data)) {
       throw DataError(fmt::format("the run's data are not here: {}", data.string()),
                       "the path is relative to the folder where the run was started",

@@ -31,6 +31,7 @@
 #include "trainers/planner/memory_plan.h"
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
+#include "trainers/report/print.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"
 #include "trainers/report/run_report.h"
@@ -181,7 +182,7 @@ class Run {
     on_all_ranks(ranks_, [&] {
       if (parts_.job.launch.local_rank != 0) return;
       keeper_.emplace(kept_state_folder(), identity(), [](const std::string& warning) {
-        fmt::print(stderr, "{}\n", warning);
+        print(stderr, warning + '\n');
       });
     });
   }

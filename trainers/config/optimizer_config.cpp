@@ -205,6 +205,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const bool is_cosine = kind == ScheduleKind::kCosine;
   const bool uses_rest = is_cosine || kind == ScheduleKind::kLinear || kind == ScheduleKind::kPoly;
   const bool has_lookahead = config.lookahead.has_value();
+  const bool has_schedule = kind != ScheduleKind::kConst || warmup.epochs > 0;
   struct Use {
     std::string_view flag;
     bool used;
@@ -214,6 +215,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"momentum", has_momentum, "--opt sgd"},
            Use{"nesterov", has_momentum || !config.nesterov, "--opt sgd"},
            Use{"muon-dtype", config.kind == OptimizerKind::kMuon, "--opt muon"},
+           Use{"sched-on-updates", has_schedule, "--lr-scheduler cosine"},
            Use{"lr-step-size", kind == ScheduleKind::kStep, "--lr-scheduler step"},
            Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
            Use{"lr-gamma", cuts, "--lr-scheduler step"},

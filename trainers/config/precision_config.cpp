@@ -10,11 +10,12 @@ namespace {
 
 std::optional<LossScaling> parse_loss_scale(const std::string& text) {
   if (text == "dynamic") return LossScaling{};
+  constexpr double kSmallest = 0x1p-126;  // less is denormal, or 0, in f32
   constexpr double kLargest = 0x1p127;
   const std::optional<double> scale = parse_float(text);
-  if (!scale || !(*scale > 0) || *scale > kLargest) {
+  if (!scale || !(*scale >= kSmallest) || *scale > kLargest) {
     throw UsageError(fmt::format("bad value: --loss-scale {}", text),
-                     "--loss-scale takes dynamic, or a number above 0 and up to 2^127",
+                     "--loss-scale takes dynamic, or a number from 2^-126 to 2^127",
                      "--loss-scale dynamic, or --loss-scale 128");
   }
   if (*scale == 1) return std::nullopt;

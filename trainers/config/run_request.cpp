@@ -19,6 +19,19 @@ std::string text_or_empty(const Options& options, std::string_view name) {
   return setting == nullptr ? "" : setting->value;
 }
 
+// A folder from a variable yields to a data set that the command line names.
+void refuse_idle_folder(const Options& options) {
+  const Setting* const folder = options.find("data");
+  const Setting& dataset = *options.find("dataset");
+  const bool is_built_in = dataset.value == "digits" || dataset.value == "shapes";
+  if (folder == nullptr || !is_built_in || folder->origin < dataset.origin) return;
+  throw UsageError(fmt::format("--dataset {} and the data directory {} contradict each other",
+                               dataset.value,
+                               printable(folder->value)),
+                   "that data set is built in, so nothing would be read from the directory",
+                   "one of them alone");
+}
+
 void read_data(const Options& options, RunRequest& request) {
   request.data = text_or_empty(options, "data");
   request.dataset = dataset_name(options.program, options.text("dataset"), request.data);
@@ -32,6 +45,7 @@ void read_data(const Options& options, RunRequest& request) {
                                  request.dataset,
                                  built_in_dataset(options.program)));
   }
+  refuse_idle_folder(options);
   request.normalize = parse_normalize(options.text("normalize"));
   request.workers = options.integer("workers");
   request.val_batch_size = options.integer("val-batch-size");
@@ -210,6 +224,11 @@ void read_evaluations(const Options& options, RunRequest& request) {
                      "one of them alone");
   }
   if (!request.no_eval) return;
+  if (options.given("eval-freq")) {
+    throw UsageError("--eval-freq and --no-eval contradict each other",
+                     "one says when to evaluate, the other never does",
+                     "one of them alone");
+  }
   const bool has_views = options.given("tta") && request.test_views != TestViews::kOne;
   const char* needs = request.evaluate            ? "--evaluate"
                       : watches != nullptr        ? watches
@@ -274,6 +293,16 @@ void read_tensorboard(const Options& options, RunRequest& request) {
                    "one of them alone");
 }
 
+// An evaluation takes no step that they could show.
+void refuse_training_outputs(const Options& options) {
+  for (const char* name : {"trace", "csv", "histograms"}) {
+    if (!options.given(name) || options.text(name) == "0") continue;
+    throw UsageError(fmt::format("--{} and --evaluate contradict each other", name),
+                     "it shows training steps, and --evaluate takes none",
+                     "one of them alone");
+  }
+}
+
 void read_trace(const Options& options, RunRequest& request) {
   const std::string text = text_or_empty(options, "trace");
   if (text.empty()) return;
@@ -285,11 +314,6 @@ void read_trace(const Options& options, RunRequest& request) {
     throw UsageError(fmt::format("--trace {} names no steps", printable(text)),
                      "it takes the first step and the last one, counted from 1",
                      "--trace 20:30");
-  }
-  if (request.evaluate) {
-    throw UsageError("--trace and --evaluate contradict each other",
-                     "a trace shows training steps, and --evaluate takes none",
-                     "one of them alone");
   }
   request.trace = TracedSteps{.first = *first, .last = *last};
 }
@@ -341,6 +365,7 @@ RunRequest make_run_request(const Options& options) {
   request.csv = text_or_empty(options, "csv");
   read_checkpoints(options, request);
   read_evaluations(options, request);
+  if (request.evaluate) refuse_training_outputs(options);
   read_trace(options, request);
   request.print_freq = options.integer("print-freq");
   request.progress = options.text("progress");

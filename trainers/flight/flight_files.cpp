@@ -82,6 +82,8 @@ std::string drop_records(const Folder& run) {
   return {};
 }
 
+constexpr char kBetween = '\0';  // no path contains it
+
 }  // namespace
 
 std::string flight_file_of(int rank) {
@@ -97,14 +99,18 @@ std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
       empty_folder(folder);
       const std::string id = random_id();
       write_file_atomically(folder, kIdFile, id);
-      place =
-          fmt::format("{}\n{}\n{}", run->path().string(), fs::absolute(folder.path()).string(), id);
+      place = fmt::format("{}{}{}{}{}",
+                          run->path().string(),
+                          kBetween,
+                          fs::absolute(folder.path()).string(),
+                          kBetween,
+                          id);
     } catch (const EnvironmentError& error) {
-      place = fmt::format("\n\n{}", error.why());
+      place = fmt::format("{0}{0}{1}", kBetween, error.why());
     }
   }
   place = comm::broadcast_text(ranks, place);
-  const std::vector<std::string_view> words = split_words(place, '\n');
+  const std::vector<std::string_view> words = split_words(place, kBetween);
   std::string problem(words.back());
   if (!words.front().empty()) {
     run_ = words.front();

@@ -193,9 +193,9 @@ Options read_options(Program program,
   const std::string preset_name =
       value_in(words,
                "--preset",
-               variable != nullptr                  ? variable
-               : preset_of_file != configured.end() ? preset_of_file->second
-                                                    : "");
+               variable != nullptr && *variable != '\0' ? variable
+               : preset_of_file != configured.end()     ? preset_of_file->second
+                                                        : "");
   ParsedArguments typed = parse_arguments(program, respelled(preset_name, words));
   options.notes.insert(options.notes.end(), typed.notes.begin(), typed.notes.end());
   options.foreign = std::move(typed.foreign);

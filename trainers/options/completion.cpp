@@ -63,12 +63,12 @@ std::string bash_completion(Program program) {
                              choices(flag, program));
         break;
       case Takes::kFolder:
-        cases +=
-            fmt::format("    {}) COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", pattern);
+        cases += fmt::format(
+            "    {}) mapfile -t COMPREPLY < <(compgen -d -- \"$word\"); return ;;\n", pattern);
         break;
       case Takes::kFile:
-        cases +=
-            fmt::format("    {}) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", pattern);
+        cases += fmt::format(
+            "    {}) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n", pattern);
         break;
       case Takes::kText:
         cases += fmt::format("    {}) COMPREPLY=(); return ;;\n", pattern);
@@ -79,12 +79,18 @@ std::string bash_completion(Program program) {
 _{0}() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
   COMPREPLY=()
+  # Bash makes a word of its own of the = in --flag=value.
+  if [[ $word == = ]]; then
+    word=
+  elif [[ $before == = ]]; then
+    before=${{COMP_WORDS[COMP_CWORD-2]}}
+  fi
   case $before in
 {1}  esac
   if [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W '{2}' -- "$word"))
   else
-    COMPREPLY=($(compgen -d -- "$word"))
+    mapfile -t COMPREPLY < <(compgen -d -- "$word")
   fi
 }}
 complete -o filenames -F _{0} {0}

@@ -1,6 +1,7 @@
 #include "trainers/options/parser.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -20,9 +21,18 @@ bool is_number(const Flag& flag) {
   return flag.kind == FlagKind::kInt || flag.kind == FlagKind::kFloat;
 }
 
-// "a whole number from 1 to 1000000".
-std::string allowed_values(const Flag& flag, Program program) {
+constexpr double kSmallest = 1.2e-38;  // less is denormal, or 0, in f32
+
+bool is_tiny(double number) {
+  return number != 0 && std::abs(number) < kSmallest;
+}
+
+// "a whole number from 1 to 1000000", where `text` is not allowed.
+std::string allowed_values(const Flag& flag, Program program, std::string_view text) {
   if (is_number(flag)) {
+    if (flag.range.min <= 0 && is_tiny(parse_float(text).value_or(0))) {
+      return fmt::format("0, or a number from {:.1e} to {}", kSmallest, flag.range.max);
+    }
     return fmt::format("a {}number from {} to {}",
                        flag.kind == FlagKind::kInt ? "whole " : "",
                        flag.range.min,
@@ -46,7 +56,7 @@ UsageError missing_value(const Flag& flag, Program program, std::string_view sou
                       "--pretrained FILE; docs/evaluation.md makes one from torchvision's weights");
   }
   return UsageError(fmt::format("{} needs a value", source),
-                    fmt::format("--{} takes {}", flag.name, allowed_values(flag, program)),
+                    fmt::format("--{} takes {}", flag.name, allowed_values(flag, program, "")),
                     fmt::format("{} --help shows the defaults", name_of(program)));
 }
 
@@ -64,6 +74,7 @@ std::optional<std::string> correction(const Flag& flag, Program program, std::st
   if (!is_number(flag)) return std::nullopt;
   const auto [min, max] = flag.range;
   const std::optional<double> number = number_of(flag, text);
+  if (number && min <= 0 && is_tiny(*number)) return fmt::format("{:.1e}", kSmallest);
   if (number && min <= *number && *number <= max) return std::nullopt;
   const double initial = parse_float(flag.initial.of(program)).value_or(min);
   return fmt::format("{}", std::clamp(number.value_or(initial), min, max));
@@ -242,6 +253,17 @@ std::unique_ptr<CLI::App> make_app(Program program) {
   return app;
 }
 
+void refuse_two_folders(Program program, const std::vector<std::string>& folders) {
+  const auto other = std::ranges::find_if(
+      folders, [&](const std::string& folder) { return folder != folders.back(); });
+  if (other == folders.end()) return;
+  throw UsageError(fmt::format("two data directories: {} and {}",
+                               without_controls(*other),
+                               without_controls(folders.back())),
+                   "only one can be given, as DIR or as --data DIR",
+                   fmt::format("{} DIR", name_of(program)));
+}
+
 void refuse_leftovers(Program program, std::vector<std::string> leftovers) {
   std::erase(leftovers, "--");
   if (leftovers.empty()) return;
@@ -272,7 +294,7 @@ void check_flag_value(const Flag& flag,
                                  ? fmt::format("{}{}{}", source, separator, *instead)
                                  : fmt::format("did you mean {}{}{}?", source, separator, *instead);
   throw UsageError(fmt::format("bad value: {}", value),
-                   fmt::format("--{} takes {}", flag.name, allowed_values(flag, program)),
+                   fmt::format("--{} takes {}", flag.name, allowed_values(flag, program, text)),
                    advice);
 }
 
@@ -299,6 +321,7 @@ ParsedArguments parse_arguments(Program program,
     const std::string name = fmt::format("--{}", option->get_lnames().front());
     const Flag& flag = *find_flag(name);
     const std::string& value = option->results().back();
+    if (flag.name == "data") refuse_two_folders(program, option->results());
     check_flag_value(flag, program, variable.empty() ? name : variable, value);
     parsed.values[flag.name] = value;
   }

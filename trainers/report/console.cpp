@@ -11,6 +11,7 @@
 #include "core/words.h"
 #include "trainers/report/color.h"
 #include "trainers/report/errors.h"
+#include "trainers/report/print.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -28,7 +29,8 @@ ProgressMode choose_progress(const std::string& flag, bool launched) {
     if (wanted != nullptr && *wanted != '\0') {
       mode = wanted;
     } else {
-      mode = !launched && isatty(STDERR_FILENO) != 0 ? "bar" : "line";
+      const bool shows = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+      mode = !launched && shows ? "bar" : "line";
     }
   }
   if (mode == "bar") return ProgressMode::kBar;
@@ -85,7 +87,7 @@ std::string apex_test_line(int64_t batch, int64_t batches, const TestMetrics& m)
 }
 
 std::string progress_bar(int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& m) {
-  constexpr int64_t kCells = 20;
+  constexpr int64_t kCells = 7;  // the whole fits into 80 columns
   const int64_t filled = steps == 0 ? 0 : kCells * step / steps;
   std::string bar;
   for (int64_t i = 0; i < kCells; ++i) bar += i < filled ? "█" : "·";
@@ -153,22 +155,21 @@ void Console::progress_line(const std::string& line) {
 
 void Console::progress_bar(const std::string& line) {
   if (!options_.prints || options_.quiet || options_.progress != ProgressMode::kBar) return;
-  fmt::print(stderr, "\r\033[K{}", line);
+  // A wrapped bar could not be replaced. The cursor takes a column.
+  const std::optional<int> columns = columns_of(stderr);
+  print(stderr, fmt::format("\r\033[K{}", columns ? cut_to(line, *columns - 1) : line));
   bar_open_ = true;
 }
 
 void Console::progress_json(const std::string& line) {
   if (!options_.prints || options_.quiet || !progress_is_json()) return;
-  std::FILE* const to = options_.json ? stderr : stdout;
-  fmt::print(to, "{}", line);
-  std::fflush(to);
+  print(options_.json ? stderr : stdout, line);
 }
 
 void Console::summary(const std::string& line) {
   if (!options_.prints || !options_.json) return;
   end_bar();
-  fmt::print("{}", line);
-  std::fflush(stdout);
+  print(stdout, line);
   want_error_summary(false);
 }
 
@@ -179,14 +180,13 @@ std::FILE* Console::out() const {
 }
 
 void Console::end_bar() {
-  if (bar_open_) fmt::print(stderr, "\n");
+  if (bar_open_) print(stderr, "\n");
   bar_open_ = false;
 }
 
 void Console::write(std::FILE* to, const std::string& line) const {
   if (options_.sink) return options_.sink(line);
-  fmt::print(to, "{}\n", painted(to, without_controls(line)));
-  std::fflush(to);
+  print(to, painted(to, without_controls(line)) + '\n');
 }
 
 }  // namespace lockstep::trainers

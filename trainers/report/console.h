@@ -13,7 +13,8 @@ namespace lockstep::trainers {
 enum class ProgressMode { kLine, kBar, kJson, kNone };
 
 // --progress auto is LOCKSTEP_PROGRESS as the launcher set it; else lines under a launcher, where
-// isatty() of a rank is not reliable; else a bar when standard error is a terminal.
+// isatty() of a rank is not reliable; else a bar when both streams are terminals. A log of either
+// has lines.
 ProgressMode choose_progress(const std::string& flag, bool launched);
 
 // Figures of the last step, and averages over the epoch so far.

@@ -26,6 +26,7 @@
 #include "core/flight_recorder.h"
 #include "core/memory_limit.h"
 #include "trainers/report/color.h"
+#include "trainers/report/print.h"
 #include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
@@ -100,8 +101,7 @@ bool rank0_has_ended(Communicator& ranks) {
 
 void print_summary(const std::string& summary) {
   if (!summary_wanted.exchange(false)) return;
-  std::fputs(summary.c_str(), stdout);
-  std::fflush(stdout);
+  print(stdout, summary);
 }
 
 // Prints the three lines if this rank is to print them.
@@ -113,9 +113,9 @@ void print_error(const Error& error, bool names_its_rank, ErrorScope scope) {
                       error.why(),
                       error.hint(),
                       error.remedy());
-    std::fputs(painted(stderr, format_error(named)).c_str(), stderr);
+    print(stderr, painted(stderr, format_error(named)));
   } else if (scope == ErrorScope::kThisRank || rank == 0) {
-    std::fputs(painted(stderr, format_error(error)).c_str(), stderr);
+    print(stderr, painted(stderr, format_error(error)));
   }
 }
 
@@ -140,7 +140,7 @@ class SlowPartOf {
   }
 
  private:
-  static void note(const std::string& text) { fmt::print(stderr, "note: {}\n", text); }
+  static void note(const std::string& text) { print(stderr, fmt::format("note: {}\n", text)); }
 
   Communicator& ranks_;
   const SlowPart part_;
@@ -213,10 +213,11 @@ namespace {
 int end_output(int code) {
   errno = 0;
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (written || errno == EPIPE) return code;
+  const int cause = output_errno() != 0 ? output_errno() : errno;
+  if (written || cause == EPIPE) return code;
   const EnvironmentError error =
-      output_error(errno == 0 ? "an earlier write failed" : errno_text());
-  fmt::print(stderr, "{}", format_error(error));
+      output_error(cause == 0 ? "an earlier write failed" : errno_text(cause));
+  print(stderr, format_error(error));
   return code == 0 ? static_cast<int>(error.code()) : code;
 }
 

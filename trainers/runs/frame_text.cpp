@@ -6,27 +6,9 @@
 
 #include <fmt/core.h>
 
+#include "core/words.h"
+
 namespace lockstep::trainers {
-namespace {
-
-bool begins_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-}
-
-}  // namespace
-
-int characters_of(std::string_view text) {
-  return static_cast<int>(std::ranges::count_if(text, begins_character));
-}
-
-std::string cut_to(std::string_view text, int columns) {
-  size_t end = 0;
-  for (int left = columns; end < text.size(); ++end) {
-    if (begins_character(text[end]) && left-- <= 0) break;
-  }
-  return std::string(text.substr(0, end));
-}
-
 std::vector<std::string> flowed(const std::vector<std::string>& parts, int columns) {
   constexpr std::string_view kBetween = " · ";
   std::vector<std::string> lines;

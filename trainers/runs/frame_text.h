@@ -8,12 +8,6 @@
 
 namespace lockstep::trainers {
 
-// Counts the characters of UTF-8 text.
-int characters_of(std::string_view text);
-
-// The first `columns` characters.
-std::string cut_to(std::string_view text, int columns);
-
 // Joins parts with " · ", on as many lines as they need.
 std::vector<std::string> flowed(const std::vector<std::string>& parts, int columns);
 

@@ -125,6 +125,7 @@ const Evaluation* evaluation_of(const ViewedRun& run) {
 
 double images_per_s_of(const ViewedRun& run) {
   const std::optional<FinalMetrics>& final = run.record.final_metrics;
+  if (flag_of(run.record, "evaluate") == "true") return 0;
   if (final && final->images_per_s) return *final->images_per_s;
   const Curve& rate = run.curves.curve("train/img_s");
   return rate.empty() ? 0 : rate.mean();

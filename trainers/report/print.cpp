@@ -1,0 +1,32 @@
+#include "trainers/report/print.h"
+
+#include <atomic>
+#include <cerrno>
+
+#include <sys/ioctl.h>
+
+namespace lockstep::trainers {
+namespace {
+
+std::atomic<int> first_errno = 0;
+
+}  // namespace
+
+void print(std::FILE* to, std::string_view text) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), to) == text.size() && std::fflush(to) == 0;
+  int none = 0;
+  if (!written && to == stdout) first_errno.compare_exchange_strong(none, errno);
+}
+
+int output_errno() {
+  return first_errno;
+}
+
+std::optional<int> columns_of(std::FILE* to) {
+  winsize window{};
+  if (ioctl(fileno(to), TIOCGWINSZ, &window) != 0 || window.ws_col == 0) return std::nullopt;
+  return window.ws_col;
+}
+
+}  // namespace lockstep::trainers

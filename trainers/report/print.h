@@ -1,0 +1,20 @@
+// Writes to the standard streams.
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+namespace lockstep::trainers {
+
+// Writes `text` and flushes. Never throws: a closed pipe or terminal, or a full disk behind a log,
+// must not end a training.
+void print(std::FILE* to, std::string_view text);
+
+// The errno of the first failure to print on standard output; 0: there was none.
+int output_errno();
+
+// Columns of the terminal behind `to`; nothing where it is none, or does not say.
+std::optional<int> columns_of(std::FILE* to);
+
+}  // namespace lockstep::trainers
