@@ -12,6 +12,7 @@
 #include "comm/replicas.h"
 #include "core/error.h"
 #include "engine/compare_trainings.h"
+#include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/checkpoint/weights_file.h"
 #include "trainers/config/batch_division.h"
 #include "trainers/loop/evaluate.h"
@@ -339,9 +340,10 @@ EvaluationReport Trainer::evaluate() {
 void Trainer::save(const std::filesystem::path& file) {
   impl_->share_buffers();
   on_rank_0(impl_->ranks, [&] {
-    write_safetensors(file,
-                      {.tensors = trainers::file_tensors(impl_->parts.model.state()),
-                       .metadata = {{"format", "pt"}, {"format_version", "1.0"}}});
+    write_safetensors(
+        file,
+        {.tensors = trainers::file_tensors(impl_->parts.model.state()),
+         .metadata = {{"format", "pt"}, {trainers::kVersionKey, trainers::format_version()}}});
   });
 }
 

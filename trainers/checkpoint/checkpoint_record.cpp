@@ -19,7 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kVersionKey = "format_version";
 constexpr const char* kGradScalerKey = "grad_scaler";
 constexpr const char* kEarlyStoppingKey = "early_stopping";
 constexpr const char* kSeedOrderKey = "seed_order";  // absent: the seed
@@ -183,12 +182,14 @@ void compare(const Texts& now, const Texts& before, std::vector<std::string>& fo
 
 }  // namespace
 
+std::string format_version() {
+  return fmt::format("{}.{}", CheckpointRecord::kMajorVersion, CheckpointRecord::kMinorVersion);
+}
+
 Texts to_metadata(const CheckpointRecord& record) {
   const RunIdentity& run = record.run;
   const std::string& grad_scaler = record.position.grad_scaler;
-  Texts metadata = {
-      {kVersionKey,
-       fmt::format("{}.{}", CheckpointRecord::kMajorVersion, CheckpointRecord::kMinorVersion)}};
+  Texts metadata = {{kVersionKey, format_version()}};
   for_each_field(record,
                  [&](const char* key, const auto& field) { metadata[key] = field_text(field); });
   metadata[kSeedOrderKey] = field_text(run.seeds.order);

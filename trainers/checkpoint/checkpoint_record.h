@@ -62,6 +62,10 @@ struct CheckpointRecord {
   std::string model_digest;  // state_digest()
 };
 
+// "1.0", which files of weights have in their metadata under kVersionKey.
+std::string format_version();
+inline constexpr const char* kVersionKey = "format_version";
+
 // The record as metadata of a safetensors file.
 Texts to_metadata(const CheckpointRecord& record);
 // Errors: CheckpointError, naming `file`, for another major version.

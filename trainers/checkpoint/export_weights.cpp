@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/safetensors_header.h"
 #include "core/words.h"
+#include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/config/file_json.h"
 #include "trainers/torch_file/torch_file.h"
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kScaler = "grad_scaler";
 // Keys of a checkpoint's metadata that also apply to its weights alone.
-constexpr const char* kKept[] = {"format_version", "program", "arch", "evaluation", kScaler};
+constexpr const char* kKept[] = {kVersionKey, "program", "arch", "evaluation", kScaler};
 
 bool is_for_torch(const fs::path& to) {
   const std::string ending = to.extension().string();
