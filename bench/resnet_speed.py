@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--stock-pairs", type=int, default=3, help="rounds against PyTorch without channels_last")
     parser.add_argument("--steps", type=int, help="measured in a run; by default 6, ResNet-50 3")
-    parser.add_argument("--batch", type=int, help="images a rank, for a quick look")
+    parser.add_argument("--batch", type=int, help="images per rank, for a quick look")
     parser.add_argument("--max-others", type=float, default=15, metavar="PERCENT")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "resnet_cpu.json")
     args = parser.parse_args()

@@ -3,20 +3,10 @@
 #include <fmt/format.h>
 
 #include "core/round_up.h"
+#include "core/words.h"
 
 namespace lockstep::comm {
 namespace {
-
-std::string size_text(int64_t bytes) {
-  constexpr int64_t kKiB = 1024;
-  constexpr int64_t kMiB = 1024 * kKiB;
-  const auto in = [&](int64_t unit) {
-    return static_cast<double>(bytes) / static_cast<double>(unit);
-  };
-  if (bytes < kKiB) return fmt::format("{} B", bytes);
-  if (bytes < kMiB) return fmt::format("{:.1f} KiB", in(kKiB));
-  return fmt::format("{:.1f} MiB", in(kMiB));
-}
 
 std::string label_of(const Bucket& bucket, std::span<const std::string> names) {
   const std::string& first = names[bucket.parameters.front()];

@@ -81,7 +81,7 @@ Connection connect(const Launch& launch, const ConnectOptions& options) {
   found.size = messages->size();
   // These do not tell how many ranks a host has.
   const bool is_pmix = launch.launcher == Launcher::kSlurm || launch.launcher == Launcher::kPmix;
-  if (is_pmix) place_on_host(gather_value(*messages, tcp::this_host()), found);
+  if (is_pmix) place_on_host(gather_value(*messages, tcp::host_sharing_memory()), found);
   return over_messages(std::move(messages), "mpi", found, options);
 }
 

@@ -68,7 +68,7 @@ uint16_t port_variable(Lookup lookup, const char* name) {
 
 MeetingPlace parse_meeting_url(std::string_view url) {
   const auto refuse = [&](const std::string& why) {
-    return UsageError(fmt::format("{} is no place where ranks can meet", printable(url)),
+    return UsageError(fmt::format("{} is not a place where ranks can meet", printable(url)),
                       why,
                       "tcp://HOST:PORT with a free port of rank 0's host, or file://PATH in a "
                       "folder that all ranks see");

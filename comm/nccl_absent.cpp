@@ -9,7 +9,7 @@ namespace {
   throw EnvironmentError(
       "this build has no NCCL",
       "no nccl.h or no libnccl.so.2 was found when it was configured, or LOCKSTEP_NCCL=OFF",
-      "install libnccl-dev, or nvidia-nccl-cu13 with pip, then cmake --preset release "
+      "install libnccl-dev, or nvidia-nccl-cu12 or -cu13 with pip, then cmake --preset release "
       "-DLOCKSTEP_NCCL=ON",
       Remedy::kHostExchange);
 }

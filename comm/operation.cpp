@@ -42,7 +42,7 @@ CommError stall_error(const Operation& operation,
   if (missing.empty()) {
     return CommError(
         fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
-        fmt::format("it was not through after {} s; MPI does not say whose part is missing",
+        fmt::format("it did not finish in {} s; MPI does not say which rank is missing",
                     static_cast<double>(waited.count()) / 1000),
         "see which rank is stopped, out of memory or only slow",
         Remedy::kLongerWait);
@@ -63,7 +63,7 @@ CommError lost_peer_error(const Operation& operation, int rank, std::span<const 
 CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone) {
   return CommError(fmt::format("rank {} lost a peer in {}", rank, what),
                    list_of_ranks(gone, "is gone", "are gone"),
-                   "see what it said last, or whether the system ended it for want of memory");
+                   "see what it said last, or whether it was killed for lack of memory");
 }
 
 CommError lost_peer_error(const Operation& operation,

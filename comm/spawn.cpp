@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 
 namespace lockstep {
 

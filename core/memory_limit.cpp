@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/words.h"
 
 namespace lockstep {
 namespace {
@@ -29,9 +30,8 @@ uint64_t address_space_in_use() {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-std::string size_text(uint64_t bytes) {
-  const double mib = static_cast<double>(bytes) / (1 << 20);
-  return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
+std::string text_of(uint64_t bytes) {
+  return size_text(static_cast<int64_t>(bytes));
 }
 
 constexpr const char* kMoreMemory = "a machine with more memory, or a higher limit (ulimit -v)";
@@ -45,17 +45,17 @@ uint64_t max_memory() {
 std::string memory_text() {
   const rlim_t limit = address_space_limit();
   if (limit == RLIM_INFINITY) {
-    return fmt::format("this machine has {} in all", size_text(machine_memory()));
+    return fmt::format("this machine has {} in all", text_of(machine_memory()));
   }
   return fmt::format("this process holds {} of address space, its limit is {} (ulimit -v)",
-                     size_text(address_space_in_use()),
-                     size_text(limit));
+                     text_of(address_space_in_use()),
+                     text_of(limit));
 }
 
 void require_memory(uint64_t bytes, const std::string& what) {
   if (bytes <= max_memory()) return;
   throw EnvironmentError(fmt::format("out of memory: {} takes {} bytes", what, bytes),
-                         fmt::format("that is {}; {}", size_text(bytes), memory_text()),
+                         fmt::format("that is {}; {}", text_of(bytes), memory_text()),
                          kMoreMemory);
 }
 
@@ -64,7 +64,7 @@ void require_address_space(size_t bytes, const char* what) {
   void* const reserved =
       mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) {
-    throw EnvironmentError(fmt::format("out of memory: {} may take {}", what, size_text(bytes)),
+    throw EnvironmentError(fmt::format("out of memory: {} may take {}", what, text_of(bytes)),
                            memory_text(),
                            kMoreMemory);
   }

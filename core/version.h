@@ -1,3 +1,4 @@
+// The version of the project.
 #pragma once
 
 #include <string_view>

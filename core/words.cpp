@@ -153,6 +153,17 @@ std::string printable(std::string_view text, size_t limit) {
   return text.size() > limit ? out + "..." : out;
 }
 
+std::string size_text(int64_t bytes) {
+  constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+  const auto in = [&](int64_t unit) {
+    return static_cast<double>(bytes) / static_cast<double>(unit);
+  };
+  if (bytes < kKiB) return fmt::format("{} B", bytes);
+  if (bytes < kMiB) return fmt::format("{:.1f} KiB", in(kKiB));
+  if (bytes < kGiB) return fmt::format("{:.1f} MiB", in(kMiB));
+  return fmt::format("{:.1f} GiB", in(kGiB));
+}
+
 int characters_of(std::string_view text) {
   return static_cast<int>(std::ranges::count_if(text, begins_character));
 }

@@ -33,6 +33,9 @@ std::string printable(std::string_view text, size_t limit = 100);
 // and newline, and bytes that are not UTF-8, become \xNN.
 std::string without_controls(std::string_view text);
 
+// "12 B", "1.5 KiB", "25.1 MiB", "2.0 GiB".
+std::string size_text(int64_t bytes);
+
 // Counts the characters of UTF-8 text.
 int characters_of(std::string_view text);
 

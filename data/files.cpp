@@ -45,7 +45,7 @@ fs::file_type type_of(const fs::path& path) {
 }
 
 FileStamp stamp_of(const struct stat& file) {
-  if (!S_ISREG(file.st_mode)) throw UnreadableImage("it is no plain file");
+  if (!S_ISREG(file.st_mode)) throw UnreadableImage("it is not a plain file");
   constexpr int64_t kNanoseconds = 1'000'000'000;
   return {.bytes = file.st_size,
           .modified_ns = file.st_mtim.tv_sec * kNanoseconds + file.st_mtim.tv_nsec};

@@ -86,7 +86,7 @@ std::vector<int64_t> read_header(ByteSource& source, const fs::path& path, int r
   const int64_t expected = 0x800 + rank;
   if (found >= 4 && magic != expected) {
     refuse_idx(
-        fmt::format("{} is no IDX file of {}", path.string(), rank == 3 ? "images" : "labels"),
+        fmt::format("{} is not an IDX file of {}", path.string(), rank == 3 ? "images" : "labels"),
         fmt::format("its magic number is 0x{:08x}, expected 0x{:08x}", magic, expected));
   }
   if (found < bytes.size()) {

@@ -99,6 +99,7 @@ class Loader {
 
   // Time that next() spent waiting for a batch, or making it when there are no workers.
   double waited_seconds() const { return waited_seconds_; }
+  // Likewise, and of the loader's own work; `waited` leaves the first call out.
   const LoaderSeconds& seconds() const { return seconds_; }
 
  private:

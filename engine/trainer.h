@@ -50,7 +50,7 @@ struct RankOptions {
 };
 
 struct TrainerOptions {
-  int64_t batch = 64;  // images a step, over all ranks
+  int64_t batch = 64;  // images per step, over all ranks
   // Pieces that a step's images are cut into, and batch norm's groups; absent: one a rank and
   // thread, and one a rank. With both set, a run has the same bits on each number of ranks, a power
   // of two, that divides the shards.
@@ -62,7 +62,7 @@ struct TrainerOptions {
   double label_smoothing = 0;  // from 0 to below 1
   PrecisionOptions precision = {};
   uint64_t seed = 42;        // of the images' order, augmentation and dropout
-  int64_t test_batch = 250;  // images a batch of an evaluation
+  int64_t test_batch = 250;  // images per batch of an evaluation
   RankOptions rank = {};
   // Hears of what training can go on after: skipped steps, images that cannot be read. On rank 0.
   std::function<void(const std::string& text)> warn = {};

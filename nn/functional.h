@@ -113,10 +113,10 @@ Var subsample_pad(const Var& x, int64_t channels);
 
 struct CrossEntropy {
   Var loss;            // (local shards): leaves of the sum that is the optimizer step's mean loss
-  Tensor losses;       // (N)
+  Tensor losses;       // (N) f32
   Tensor target_rank;  // (N) i32; the prediction is in the top k when it is below k
 };
-// labels (N) i32.
+// logits (N,classes) f32, f16 or bf16; labels (N) i32.
 CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const Tensor& labels,
                                    const kernels::SoftmaxCrossEntropyParams& params = {});

@@ -75,10 +75,10 @@ void add_sizes(Flags& flags, SizeRange& sizes) {
 
 void add_measurement(Flags& flags, BenchOptions& options) {
   constexpr int64_t kMany = 1'000'000;
-  flags.add_number("-n,--iters", "iterations a size", 1, kMany, options.iterations);
+  flags.add_number("-n,--iters", "iterations per size", 1, kMany, options.iterations);
   flags.add_number(
       "-w,--warmup_iters", "iterations before these", 0, kMany, options.warmup_iterations);
-  flags.add_number("-c,--check", "checks of the sums a size", 0, kMany, options.checks);
+  flags.add_number("-c,--check", "checks of the sums per size", 0, kMany, options.checks);
   flags.add_choice(
       "-a,--average",
       "0-3",
@@ -98,7 +98,7 @@ void add_what(Flags& flags, BenchOptions& options) {
   flags.add("--algorithms,--dist-backend",
             "LIST",
             "tree",
-            names_of<Algorithm>(kSums) + "; a table each",
+            names_of<Algorithm>(kSums) + "; one table each",
             [&](const std::string& text) { options.algorithms = algorithm_list(text); });
   add_connection(flags, options.connect);
   flags.add("-J,--output_file",

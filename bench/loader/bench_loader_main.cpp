@@ -35,7 +35,7 @@ Options parse(const std::vector<std::string>& arguments, std::string& to_print) 
     options.dir = text;
   });
   flags.add_number(
-      "-j,--workers", "threads; 0: none beside the one that asks", 0, 256, options.workers);
+      "-j,--workers", "threads; 0: load on the calling thread", 0, 256, options.workers);
   flags.add_number("--passes", "over the folder, after one to warm up", 1, 100000, options.passes);
   flags.add_choice("--decode", "HOW", "exact or shrunk", kDecoders, options.shrink);
   to_print = flags.parse(arguments);
@@ -45,7 +45,7 @@ Options parse(const std::vector<std::string>& arguments, std::string& to_print) 
   return options;
 }
 
-// Images a second, the first pass left out.
+// Images per second, the first pass left out.
 double measure(const Options& options) {
   const data::SplitOptions split = {.shrink = options.shrink};
   const auto photos = std::make_shared<data::ImageFolder>("photos", options.dir, split);

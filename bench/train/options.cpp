@@ -15,7 +15,7 @@ void add_network(Flags& flags, SyntheticOptions& options) {
   flags.add("-a,--arch,--model", "NAME", "resnet50", "the network", [&](const std::string& text) {
     options.arch = text;
   });
-  flags.add_number("-b,--batch-size", "images a rank", 1, kMany, options.batch_size);
+  flags.add_number("-b,--batch-size", "images per rank", 1, kMany, options.batch_size);
   flags.add_number("--image-size",
                    "height and width; 28, 32 or 224 by the network",
                    1,
@@ -30,8 +30,11 @@ void add_network(Flags& flags, SyntheticOptions& options) {
 void add_measurement(Flags& flags, SyntheticOptions& options) {
   flags.add_number(
       "--num-warmup-batches", "steps before the measurement", 0, kMany, options.warmup_batches);
-  flags.add_number(
-      "--num-batches-per-iter", "steps a timed iteration", 1, kMany, options.batches_per_iteration);
+  flags.add_number("--num-batches-per-iter",
+                   "steps per timed iteration",
+                   1,
+                   kMany,
+                   options.batches_per_iteration);
   flags.add_number("--num-iters", "timed iterations", 1, kMany, options.iterations);
   flags.add_switch(
       "--json", "one JSON object on standard output, all else on standard error", options.json);
@@ -48,7 +51,7 @@ void add_device(Flags& flags, SyntheticOptions& options) {
                    "on CUDA: instead of a measurement, one step whose every result and gradient is "
                    "compared with the CPU's",
                    options.against_cpu);
-  flags.add_number("-j,--workers", "the loader's threads, a rank", 0, 1024, options.workers);
+  flags.add_number("-j,--workers", "loader threads per rank", 0, 1024, options.workers);
   flags.add_switch("--autotune", "on CUDA: choose cuDNN's engines by time", options.autotune);
   flags.add("--plan-file",
             "FILE",
@@ -58,7 +61,7 @@ void add_device(Flags& flags, SyntheticOptions& options) {
 }
 
 void add_run(Flags& flags, SyntheticOptions& options) {
-  flags.add_number("--threads", "a rank; its share of the cores", 1, 1024, options.threads);
+  flags.add_number("--threads", "per rank; its share of the cores", 1, 1024, options.threads);
   flags.add_number(
       "--shards", "pieces of a step's images over all ranks", 1, 65536, options.shards);
   flags.add_number("--bn-groups", "batch-norm groups; one a rank", 1, 65536, options.bn_groups);
@@ -87,7 +90,7 @@ void add_run(Flags& flags, SyntheticOptions& options) {
 SyntheticOptions read_synthetic_options(const std::vector<std::string>& arguments) {
   SyntheticOptions options;
   Flags flags("bench_train",
-              "Images a second of whole training steps on one batch of random images.",
+              "Images/s of whole training steps on one batch of random images.",
               "the flags of Horovod's synthetic benchmark and some of the trainers'");
   add_network(flags, options);
   add_measurement(flags, options);

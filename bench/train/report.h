@@ -25,7 +25,7 @@ struct SyntheticReport {
   double loss = 0;                                  // of the last step
   std::vector<double> peak_rss_mib = {};            // by rank
 
-  // Images a second of one rank, in each iteration.
+  // Images/s of one rank, in each iteration.
   std::vector<double> images_per_s() const;
 };
 

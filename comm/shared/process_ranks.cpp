@@ -77,7 +77,7 @@ std::string random_token(Communicator& ranks) {
 }  // namespace
 
 Segment ProcessHost::allocate(size_t bytes_per_rank, const Operation& operation) {
-  const size_t stride = (bytes_per_rank + kPage) / kPage * kPage;
+  const size_t stride = (bytes_per_rank / kPage + 1) * kPage;  // a mapping is not empty
   const size_t bytes = stride * static_cast<size_t>(size());
   const UniqueFd fd = rank() == 0 ? create(bytes, operation) : receive(operation);
   Segment segment{.memory = map(fd.get(), bytes), .parts = {}, .bytes = bytes_per_rank};

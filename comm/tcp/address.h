@@ -50,10 +50,10 @@ class Address {
 // Empty where the name is not known; `problem` then says why.
 std::vector<Address> resolve(const std::string& host, uint16_t port, std::string& problem);
 
-// Those of all network interfaces that are up, but the loopback's.
+// The addresses of all interfaces that are up, without loopback and link-local ones.
 std::vector<Address> addresses_of_this_host();
 
-// Invalid with errno set where it cannot be. Port 0: any free one.
+// Returns an invalid descriptor, with errno set, where it cannot listen. Port 0 is any free port.
 UniqueFd listen_at(const Address& address);
 // Invalid where there is no connection before `deadline`; `problem` then says why. The socket does
 // not block, and sends small messages at once.
@@ -67,7 +67,7 @@ bool receive_all(int socket, std::span<std::byte> bytes, Clock::time_point deadl
 
 // True when there is something to read before `deadline`, the end of the connection included.
 bool wait_readable(int socket, Clock::time_point deadline);
-// The other end is closed: the process has ended.
+// True when the other end was closed, as it is when its process ends.
 bool is_closed(int socket);
 
 std::chrono::milliseconds time_left(Clock::time_point deadline);  // 0 when it is over

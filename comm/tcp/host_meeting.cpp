@@ -43,7 +43,7 @@ Endpoint endpoint_in_file(const std::string& path) {
   }
   endpoint.key = random_number();
   const uint16_t port = Address::of_socket(endpoint.listener.get()).port();
-  MeetingNotice notice = {.key = endpoint.key, .host = this_host(), .addresses = {}};
+  MeetingNotice notice = {.key = endpoint.key, .host = host_sharing_memory(), .addresses = {}};
   notice.addresses.push_back(Address::any(AF_INET, port));
   for (const Address& each : addresses_of_this_host()) {
     if (each.family() == AF_INET) notice.addresses.push_back(each.with_port(port));
@@ -222,7 +222,7 @@ class Host {
     meeting.table.secret = random_number();
     meeting.table.ranks.resize(joined_.size());
     meeting.sockets.resize(joined_.size());
-    meeting.table.ranks[0].host = this_host();
+    meeting.table.ranks[0].host = host_sharing_memory();
     for (size_t rank = 1; rank < joined_.size(); ++rank) {
       const std::optional<JoiningRank>& peer = joined_[rank];
       LS_CHECK(peer.has_value(), "[meeting] rank {}: absent", rank);

@@ -46,7 +46,7 @@ Candidates find_candidates(const MeetingPlace& place, std::string& problem) {
   if (!notice) return candidates;
   candidates.key = notice->key;
   for (const Address& address : notice->addresses) {
-    const bool reaches = !address.is_loopback() || notice->host == this_host();
+    const bool reaches = !address.is_loopback() || notice->host == host_sharing_memory();
     if (reaches) candidates.addresses.push_back(address);
   }
   return candidates;
@@ -143,7 +143,7 @@ class Joiner {
     if (!socket.valid()) return std::nullopt;
     joined.listener = listen_for_ranks(place_, socket.get());
     const Hello hello = {.key = key,
-                         .host = this_host(),
+                         .host = host_sharing_memory(),
                          .rank = rank_,
                          .size = size_,
                          .port = Address::of_socket(joined.listener.get()).port()};

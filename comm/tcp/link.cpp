@@ -107,7 +107,7 @@ void Link::read() {
 void Link::begin_body() {
   if (header_.magic != FrameHeader::kMagic || header_.bytes == 0) {
     throw CommError(fmt::format("rank {} cannot read what rank {} sends", rank_, peer_),
-                    "it is no message of Lockstep",
+                    "it is not a message of Lockstep",
                     "see whether another program uses their ports");
   }
   const auto found = std::ranges::find_if(expected_, [this](const Expected& each) {

@@ -97,7 +97,7 @@ Peers meet(const MeetingPlace& place, int rank, int size, const MeetingOptions& 
   return peers;
 }
 
-uint64_t this_host() {
+uint64_t host_sharing_memory() {
   Digest digest;
   std::ifstream boot("/proc/sys/kernel/random/boot_id");
   std::string id;

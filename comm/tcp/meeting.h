@@ -34,6 +34,6 @@ struct Peers {
 Peers meet(const MeetingPlace& place, int rank, int size, const MeetingOptions& options);
 
 // Names this machine, and what of it this process sees: ranks with other numbers share no memory.
-uint64_t this_host();
+uint64_t host_sharing_memory();
 
 }  // namespace lockstep::comm::tcp

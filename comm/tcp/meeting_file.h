@@ -16,7 +16,8 @@ struct MeetingNotice {
   std::vector<Address> addresses;
 };
 
-// Gone when this is. Replaces a file that another job left. Readable for its user alone.
+// A file that its user alone can read; the destructor removes it. It replaces one that another job
+// left.
 class MeetingFile {
  public:
   // Errors: EnvironmentError with the system's reason.
@@ -30,8 +31,8 @@ class MeetingFile {
   const uint64_t key_;
 };
 
-// Nothing where there is no such file or its content is none; `problem` then says why. Errors:
-// EnvironmentError for a file that others could have written or read.
+// Returns nothing, with the reason in `problem`, where there is no such file or it holds no notice.
+// Errors: EnvironmentError for a file that others could have written or read.
 std::optional<MeetingNotice> read_meeting_file(const std::string& path, std::string& problem);
 
 }  // namespace lockstep::comm::tcp

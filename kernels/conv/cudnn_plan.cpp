@@ -88,7 +88,7 @@ std::unique_ptr<ConvolutionPlan> plan_of(const Target& target,
   return made->workspace_bytes() <= most_workspace ? std::move(made) : nullptr;
 }
 
-// "f16 has one", or a text that says that no type has.
+// "f16, which has a plan", or a text that says that no type has one.
 std::string other_types(const Target& target,
                         const ConvolutionProblem& problem,
                         size_t most_workspace) {

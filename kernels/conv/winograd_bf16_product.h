@@ -18,8 +18,6 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-// Vectors of a panel, whose columns the inner loop keeps in registers.
-inline constexpr int64_t kPanelVectors = kPanel / kLineLanes;
 inline constexpr int kRowsAtOnce = 6;
 
 // left[row, pair] is two adjacent values. Strides are in values.

@@ -15,7 +15,7 @@ namespace lockstep::kernels {
 // Errors: ShapeError, DtypeError, DeviceError.
 using AddBiasForward = void(Stream& stream, const Tensor& in, const Tensor& bias, Tensor& out);
 // Shapes: grad_out (N,K) or (N,K,H,W); grad_bias (local shards, K) f32, overwritten. An empty
-// shard's row is +0. Errors: also ShapeError for more than 256 shards on a rank, on CUDA.
+// shard's row is +0. Errors: also ShapeError for more than kMaxShardsOfRank shards, on CUDA.
 using AddBiasBackward = void(Stream& stream,
                              const Shards& shards,
                              const Tensor& grad_out,

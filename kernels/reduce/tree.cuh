@@ -7,19 +7,16 @@
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 #include "kernels/support/cuda/pack.cuh"
+#include "kernels/support/cuda/shard_limits.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kTreeFan = 4;     // leaves read together: a complete subtree
-constexpr int kTreeLevels = 7;  // levels of complete subtrees
-constexpr int64_t kMaxLeaves = kTreeFan * ((1 << kTreeLevels) - 1);
-
 // Errors: ShapeError for more leaves than sum_leaves takes.
 inline void check_leaves(const char* op, int64_t leaves) {
-  if (leaves > kMaxLeaves) {
+  if (leaves > kMaxTreeLeaves) {
     throw ShapeError(
-        fmt::format("[{}] leaves: got {}, expected {} at most", op, leaves, kMaxLeaves));
+        fmt::format("[{}] leaves: got {}, expected {} at most", op, leaves, kMaxTreeLeaves));
   }
 }
 
@@ -48,7 +45,7 @@ __device__ __forceinline__ auto sum_subtree(int first, const Load& load) {
 // Complete subtrees are merged as in a binary counter; the rest is joined from the right at the
 // end. Pending subtrees are kept in shared memory, in a separate column for each thread: in
 // registers they would halve the number of resident warps.
-// Requires: 1 <= leaves <= kMaxLeaves, blocks of kElementwiseThreads.
+// Requires: 1 <= leaves <= kMaxTreeLeaves, blocks of kElementwiseThreads.
 template <class Node, int n, class Load>
 __device__ __forceinline__ Pack<Node, n> sum_leaves(int leaves, const Load& load) {
   static_assert(kTreeFan == 4);

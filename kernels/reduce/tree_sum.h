@@ -11,7 +11,7 @@ namespace lockstep::kernels {
 
 // Shapes: leaves (P,N), P >= 1; out (N), which may be leaves' first row if the dtypes are the same;
 // f32, f16 or bf16 each. NaN and infinity follow IEEE addition, overflow gives infinity.
-// Errors: ShapeError (on CUDA also for more than 508 leaves), DtypeError, DeviceError.
+// Errors: ShapeError (on CUDA also for more than kMaxTreeLeaves), DtypeError, DeviceError.
 using TreeSum = void(Stream& stream, const Tensor& leaves, Tensor& out);
 
 LS_DECLARE_OP(TreeSum, tree_sum)

@@ -16,7 +16,8 @@ namespace lockstep::nn {
 namespace {
 
 bool is_matrix(const ParameterGroup& group, const NamedParameter& parameter) {
-  return group.may_orthogonalize && parameter.file_shape.rank() >= 2;
+  return group.may_orthogonalize && parameter.file_shape.rank() >= 2 &&
+         parameter.var.value().numel() > 0;
 }
 
 // The groups, reduced to parameters that are matrices, or to those that are not.

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "trainers/config/resolved_run.h"
 
 namespace lockstep::bench::synthetic_training_test {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
 
 namespace lockstep::comm::device_exchange_test {
 namespace {

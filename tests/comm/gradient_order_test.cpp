@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "comm/gradient_reducer.h"
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
 #include "tests/support/known_gradients.h"
 
 namespace lockstep::comm::gradient_order_test {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "comm/gradient_reducer.h"
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
 #include "kernels/elementwise/copy.h"
 #include "kernels/reduce/tree_sum.h"
 #include "tests/support/known_gradients.h"

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 
 namespace lockstep::comm::handshake_test {
 namespace {

@@ -58,7 +58,7 @@ TEST(MeetingPlace, OtherUrlsAreRefusedWithTheWayOut) {
       parse_meeting_url(url);
       ADD_FAILURE() << url;
     } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("is no place where ranks can meet"));
+      EXPECT_THAT(error.what(), HasSubstr("is not a place where ranks can meet"));
       EXPECT_THAT(error.hint(), HasSubstr("tcp://HOST:PORT"));
     }
   }

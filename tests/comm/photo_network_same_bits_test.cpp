@@ -2,7 +2,7 @@
 // threads.
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "core/digest.h"
 #include "tests/support/documented_batch.h"
 #include "tests/support/photo_networks.h"

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "tests/support/all_reduces.h"
 #include "tests/support/mailbox_ranks.h"
 #include "tests/support/tcp_ranks.h"

@@ -9,7 +9,7 @@
 
 #include "comm/operation.h"
 #include "comm/shared/shared_communicator.h"
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 
 namespace lockstep::testing {
 

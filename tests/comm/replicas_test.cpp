@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
 

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "core/digest.h"
 #include "nn/cifar_resnet.h"
 #include "tests/support/documented_batch.h"

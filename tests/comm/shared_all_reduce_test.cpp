@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "tests/support/all_reduces.h"
 
 namespace lockstep::comm::shared_all_reduce_test {

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "comm/shared/control.h"
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "tests/comm/rank_set.h"
 #include "tests/support/all_reduces.h"
 

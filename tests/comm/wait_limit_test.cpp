@@ -12,7 +12,7 @@
 
 #include <gmock/gmock.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "core/flight_recorder.h"
 #include "tests/support/mailbox_ranks.h"
 

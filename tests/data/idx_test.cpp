@@ -95,7 +95,7 @@ TEST_F(IdxErrors, TooLong) {
 
 TEST_F(IdxErrors, WrongMagic) {
   write_file(images(), tiny_labels(4));
-  EXPECT_THAT(error(), HasSubstr(images().string() + " is no IDX file of images"));
+  EXPECT_THAT(error(), HasSubstr(images().string() + " is not an IDX file of images"));
   EXPECT_THAT(error(), HasSubstr("its magic number is 0x00000801, expected 0x00000803"));
   write_file(images(), {'<', 'h', 't', 'm', 'l', '>'});
   EXPECT_THAT(error(), HasSubstr("0x3c68746d, expected 0x00000803"));

@@ -367,7 +367,7 @@ TEST(ImageFolder, OpensNothingButPlainFiles) {
     }
     return "";
   };
-  EXPECT_EQ(why(2), "ants/pipe.jpg: it is no plain file");
+  EXPECT_EQ(why(2), "ants/pipe.jpg: it is not a plain file");
   EXPECT_EQ(why(3), "ants/zero.jpg: the file cannot be opened: No such file or directory");
 }
 

@@ -41,8 +41,9 @@ run_commands() {  # of document $1, at least $2 commands; trainings get the flag
   done
   [ $count -ge "$2" ] || { echo "$1 has $count commands, expected $2"; exit 1; }
 }
-run_commands running.md 19 "--max-steps 6"
+run_commands running.md 20 "--max-steps 6"
 run_commands reliability.md 4 "--max-steps 6"
+run_commands cuda.md 2
 run_commands evaluation.md 5 "--max-steps 6"
 run_commands performance.md 1 "--max-steps 6"
 run_commands bench_allreduce.md 4

@@ -51,7 +51,8 @@ TEST(Exchange, AccumulationKeepsItsArithmetic) {
   const ProgramResult result =
       run_ranks(2, convnet(dir / "run", {"-b", "8", "--batches-per-allreduce", "4"}));
   ASSERT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_NE(result.out.find("64 images a step in 4 micro-steps"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("64 images per step in 4 micro-steps"), std::string::npos)
+      << result.out;
   const nlohmann::json record = read_json(dir / "run" / "run.json");
   EXPECT_EQ(record.at("run").at("micro_steps"), 4);
   EXPECT_EQ(record.at("run").at("global_batch"), 64);

@@ -83,7 +83,7 @@ def check_figures(path: Path) -> Page:
     page.has(f"{final['acc1']:.2f} %", f"{final['correct']:,} of {final['total']:,} test images")
     page.has(f"{final['loss']:.4f}", f"{int(final['images_per_s']):,} images/s")
     page.has(f"digest of the weights {record['digest']}", f"digest of the data {record['data_digest']}")
-    page.has(f"images a step {plan['global_batch']}", f"shards {plan['shards']}")
+    page.has(f"images per step {plan['global_batch']}", f"shards {plan['shards']}")
     page.has(f"same bits on {', '.join(map(str, plan['same_bits_on']))} ranks")
     page.has(f"may be resumed on 1 to {plan['shards']} ranks")
     for name, version in record["versions"].items():
@@ -138,7 +138,7 @@ def check_lists(work: Path) -> None:
     lines = said.splitlines()
     assert "\x1b" not in said and "<script>&\"' \\x1b[31m" in lines[2], said  # the older of the two runs
     assert lines[1].startswith("plain ") and " done " in lines[1] and "12" in lines[1], said
-    assert re.match(r"killed +broken off +2020-01-01T00:00:00Z +convnet +1 +0 +- +- +0 s", lines[3]), said
+    assert re.match(r"killed +killed +2020-01-01T00:00:00Z +convnet +1 +0 +- +- +0 s", lines[3]), said
     assert lines[4].startswith("broken  cannot be read: "), said
     with open(work / "killed" / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

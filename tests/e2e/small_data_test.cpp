@@ -125,7 +125,7 @@ TEST_F(SmallData, NoEvalOfDummyImagesEndsAfterItsStep) {
                                          "-o",
                                          (dir_ / "run").string()});
   ASSERT_EQ(run.exit_code, 0) << said(run);
-  EXPECT_THAT(run.out, HasSubstr("not evaluated: --no-eval · 1 steps"));
+  EXPECT_THAT(run.out, HasSubstr("not evaluated: --no-eval · 1 step ·"));
 }
 
 TEST_F(SmallData, ARunWithoutAStepLeftHasNoSpeed) {

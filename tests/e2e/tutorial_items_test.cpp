@@ -48,7 +48,7 @@ TEST(Tutorial, Item2_3RankZeroAlonePrintsTheTutorialsLines) {
 TEST(Tutorial, Item4_11TheReadmeSaysWhichParallelismThereIs) {
   const std::string readme = read_text(golden_folder() / "../../README.md");
   EXPECT_THAT(readme, HasSubstr("no model parallelism, no ZeRO"));
-  EXPECT_THAT(readme, HasSubstr("GPUs must be of sm_80 (A100) or newer"));
+  EXPECT_THAT(readme, HasSubstr("GPUs need sm_80 (A100) or newer"));
   EXPECT_THAT(readme, HasSubstr("A network sees (pixel/255 - mean)/deviation"));
 }
 
@@ -136,7 +136,7 @@ TEST(Tutorial, Item3_9MessagesOfMainPy) {
   two.insert(two.end(), {"--overwrite"});
   const ProgramResult node = run_ranks(2, two);
   ASSERT_EQ(node.exit_code, 0) << said(node);
-  EXPECT_THAT(node.err, HasSubstr("note: 8 images a step (main.py: 4)"));
+  EXPECT_THAT(node.err, HasSubstr("note: 8 images per step (main.py: 4)"));
   EXPECT_THAT(node.err, HasSubstr("note: 8 loader threads on a host of 2 ranks (main.py: 4)"));
 }
 

@@ -11,7 +11,8 @@ TEST_F(OneRank, LearnsWhatTheCpuLearns) {
   expect_success(run_program(on("cpu", "cpu", steps)));
   const ProgramResult result = run_program(on_cuda("cuda", steps));
   expect_success(result);
-  EXPECT_EQ(count_of(result.out, "cuda emulated device (sm_90, a graph a step)"), 1) << result.out;
+  EXPECT_EQ(count_of(result.out, "cuda emulated device (sm_90, one graph per step)"), 1)
+      << result.out;
   const std::vector<double> want = losses("cpu");
   const std::vector<double> got = losses("cuda");
   ASSERT_EQ(got.size(), 21U);  // with the evaluation
@@ -76,7 +77,7 @@ TEST_F(OneRank, AGraphAStepGivesTheSameBits) {
         on_cuda(order, steps),
         {.environment = {{"LOCKSTEP_EMULATION_STREAMS", order}, {"LOCKSTEP_NO_CUDA_CACHE", "1"}}});
     expect_success(result);
-    EXPECT_EQ(count_of(result.out, "(sm_90, a graph a step)"), 1) << result.out;
+    EXPECT_EQ(count_of(result.out, "(sm_90, one graph per step)"), 1) << result.out;
     expect_same_bits(dir_ / "eager", dir_ / order);
   }
 }

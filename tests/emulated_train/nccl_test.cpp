@@ -29,7 +29,7 @@ TEST_F(OverNccl, RanksGiveTheBitsOfOne) {
     const std::string name = std::to_string(ranks);
     const ProgramResult result = run(ranks, name);
     expect_success(result);
-    EXPECT_EQ(count_of(result.out, "a graph a step) · tree all-reduce over NCCL 2.28.9"), 1)
+    EXPECT_EQ(count_of(result.out, "one graph per step) · tree all-reduce over NCCL 2.28.9"), 1)
         << result.out;
     EXPECT_EQ(read_json(dir_ / name / "run.json").at("run").at("transport"), "nccl");
     expect_bits_of("one", name);
@@ -112,7 +112,8 @@ TEST_F(OverNccl, ShareTheStatisticsOfABatchNormGroup) {
     expect_success(run(1, one, shared));
     const ProgramResult result = run(ranks, many, shared);
     expect_success(result);
-    EXPECT_EQ(count_of(result.out, "a graph a step) · tree all-reduce over NCCL"), 1) << result.out;
+    EXPECT_EQ(count_of(result.out, "one graph per step) · tree all-reduce over NCCL"), 1)
+        << result.out;
     expect_bits_of(one, many);
   }
   for (const std::string order : {"eager", "random:1", "random:2"}) {
@@ -150,7 +151,8 @@ TEST_F(OverNccl, TheRingIsOutsideThePromise) {
   transport_ = "auto";
   const ProgramResult two = run(2, "ring", {"--algorithm", "ring"});
   expect_success(two);
-  EXPECT_EQ(count_of(two.out, "a graph a step) · ring all-reduce over NCCL 2.28.9"), 1) << two.out;
+  EXPECT_EQ(count_of(two.out, "one graph per step) · ring all-reduce over NCCL 2.28.9"), 1)
+      << two.out;
   EXPECT_EQ(count_of(two.out, "same bits: off, --algorithm ring"), 1) << two.out;
   expect_bits_of("tree", "ring");
   transport_ = "nccl";

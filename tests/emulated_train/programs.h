@@ -16,7 +16,7 @@ class EmulatedProgram : public ::testing::Test {
  protected:
   EmulatedProgram() { write_small_mnist(dir_ / "mnist", 160, 20); }
 
-  // ConvNet, 8 images a step unless `more` says otherwise.
+  // ConvNet, 8 images per step unless `more` says otherwise.
   Arguments on(const std::string& device,
                const std::string& run,
                const Arguments& more = {}) const {

@@ -37,7 +37,7 @@ class TinyShapes : public data::Dataset {
   data::Synthetic random_;
 };
 
-// One rank, two shards, four images a step.
+// One rank, two shards, four images per step.
 inline trainers::ResolvedRun tiny_run(Device device, int64_t steps) {
   trainers::ResolvedRun run{.batch = {.images = 4, .shards = 2}};
   trainers::RunRequest& request = run.request;

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build/release/bin/test_emulated_train"
 WAYS = ["", "--no-graph", "--autotune", "--no-graph --autotune"]
 # Assertions that ask for the graph that --no-graph takes away. All others of such a test must hold.
-GRAPH = re.compile(r'graph_launches|graph\.launches|a graph a step|(more|few)\[[01]\] - few\[[01]\]|"graph"')
+GRAPH = re.compile(r'graph_launches|graph\.launches|one graph per step|(more|few)\[[01]\] - few\[[01]\]|"graph"')
 EXPECTED = {  # tests that ask for another way themselves
     "CudaAuditA1Programs.*": "plans the workspace of engines by rule; timed ones take more, and the run is refused",
     "CudaAuditA2.AutotuneTakesTheFastestAndItsFileGivesItAgain":

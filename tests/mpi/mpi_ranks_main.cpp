@@ -16,7 +16,7 @@
 #include "comm/connect.h"
 #include "comm/die.h"
 #include "comm/messages/mpi_communicator.h"
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "tests/support/all_reduces.h"
 
 namespace lockstep::comm {

@@ -1,7 +1,7 @@
 // A converted model normalizes over all ranks, in whatever groups its images were dealt.
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "nn/layers.h"
 #include "nn/residual_block.h"
 #include "tests/support/close.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/gradient_reducer.h"
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "nn/grad_scaler.h"
 #include "tests/support/close.h"
 #include "tests/support/golden.h"

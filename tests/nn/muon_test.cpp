@@ -160,6 +160,17 @@ TEST(Muon, FollowsALossScaleAndSkipsSteps) {
   testing::expect_follows_loss_scale(testing::make_muon);
 }
 
+TEST(Muon, AMatrixMayBeEmpty) {
+  std::vector<NamedParameter> parameters = {parameter("none", random_tensor({0, 4}, 1)),
+                                            parameter("w", random_tensor({3, 4}, 2))};
+  Muon muon({{.parameters = parameters}}, {});
+  for (NamedParameter& each : parameters) each.var.set_grad(random_tensor(each.file_shape, 3));
+  muon.set_lr(0.1);
+  Stream stream;
+  muon.step(stream);
+  EXPECT_FALSE(same_bits(parameters[1].var.value(), random_tensor({3, 4}, 2)));
+}
+
 TEST(Muon, AGroupMayLeaveItsMatricesToSgd) {
   std::vector<NamedParameter> by_muon = {parameter("w", random_tensor({3, 4}, 1))};
   std::vector<NamedParameter> by_sgd = {parameter("w", random_tensor({3, 4}, 1))};

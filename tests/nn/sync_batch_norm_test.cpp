@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "nn/functional.h"
 #include "nn/layers.h"
 #include "tests/reference/batch_norm.h"

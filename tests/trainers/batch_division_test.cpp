@@ -121,11 +121,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "--shards 4 or 8, or --bn-groups 2"},
         Refused{"--global-batch-size 100",
                 8,
-                "100 images a step do not make 8 equal parts",
+                "100 images per step do not make 8 equal parts",
                 "--global-batch-size 96 or 104, or --bn-groups 4"},
         Refused{"-b 10 --bn-groups 8 --shards 8",
                 1,
-                "10 images a step do not make 8 equal parts",
+                "10 images per step do not make 8 equal parts",
                 "-b 8 or 16, or --bn-groups 2"},
         Refused{"-b 64 --batches-per-allreduce 4 --global-batch-size 256",
                 8,
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "--global-batch-size 256 alone, or -b 64 alone"},
         Refused{"--global-batch-size 100 --batches-per-allreduce 8",
                 1,
-                "100 images a step do not make 8 equal parts",
+                "100 images per step do not make 8 equal parts",
                 "--global-batch-size 96 or 104, or --batches-per-allreduce 5 or 10"}));
 
 TEST(Mixing, WantsTwoImagesInAShard) {
@@ -200,31 +200,31 @@ TEST(DivideBatch, CudaHasFewerShards) {
   EXPECT_THAT(error->hint(), ::testing::HasSubstr("--shards 256"));
   EXPECT_TRUE(usage_error([&] { divided(shards + "512 --bn-groups 1", 64, 1); }));
   EXPECT_EQ(text_of("--device cuda --global-batch-size 192 --shards 192 --bn-groups 1", 1),
-            "same bits on 1 rank (192 images a step, 192 shards, 1 BN group); "
+            "same bits on 1 rank (192 images per step, 192 shards, 1 BN group); "
             "on 1,2,4,8 ranks with --shards 256");
 }
 
 TEST(Reach, TextSaysWhatToPass) {
   EXPECT_EQ(text_of("", 8),
-            "same bits on 1,2,4,8 ranks (512 images a step, 8 shards, 8 BN groups)");
+            "same bits on 1,2,4,8 ranks (512 images per step, 8 shards, 8 BN groups)");
   EXPECT_EQ(text_of("", 2),
-            "same bits on 1,2 ranks (128 images a step, 2 shards, 2 BN groups); "
+            "same bits on 1,2 ranks (128 images per step, 2 shards, 2 BN groups); "
             "on 1,2,4,8 ranks with --shards 8");
   EXPECT_EQ(text_of("", 1),
-            "same bits on 1 rank (64 images a step, 1 shard, 1 BN group); "
+            "same bits on 1 rank (64 images per step, 1 shard, 1 BN group); "
             "on 1,2,4,8 ranks with --shards 8");
-  EXPECT_EQ(text_of("", 3), "same bits on 1,3 ranks (192 images a step, 3 shards, 3 BN groups)");
+  EXPECT_EQ(text_of("", 3), "same bits on 1,3 ranks (192 images per step, 3 shards, 3 BN groups)");
   EXPECT_EQ(text_of("-b 63 --shards 3 --bn-groups 3", 1),
-            "same bits on 1 rank (63 images a step, 3 shards, 3 BN groups)");
+            "same bits on 1 rank (63 images per step, 3 shards, 3 BN groups)");
   EXPECT_EQ(text_of("--shards 8 --sync-bn", 3),
             "same bits: off, 3 ranks cannot share the shards as subtrees "
-            "(192 images a step, 8 shards, 1 BN group); on with --shards 12");
+            "(192 images per step, 8 shards, 1 BN group); on with --shards 12");
 }
 
 TEST(Reach, TextCountsMicroSteps) {
   EXPECT_EQ(
       text_of("-b 8 --batches-per-allreduce 4 --shards 8", 2),
-      "same bits on 1,2,4,8 ranks (64 images a step in 4 micro-steps, 8 shards, 2 BN groups)");
+      "same bits on 1,2,4,8 ranks (64 images per step in 4 micro-steps, 8 shards, 2 BN groups)");
 }
 
 TEST(Reach, OffWhereTheAlgorithmLeavesTheTree) {
@@ -235,10 +235,10 @@ TEST(Reach, OffWhereTheAlgorithmLeavesTheTree) {
   EXPECT_THAT(reach_of("--shards 8 --algorithm star", 8), ElementsAre(1, 2, 4, 8));
   EXPECT_EQ(text_of("--algorithm ring", 8),
             "same bits: off, --algorithm ring sums in an order that depends on the number of ranks "
-            "(512 images a step, 8 shards, 8 BN groups); on with --algorithm tree");
+            "(512 images per step, 8 shards, 8 BN groups); on with --algorithm tree");
   EXPECT_EQ(text_of("--algorithm none", 2),
             "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, "
-            "rank 0's are evaluated and saved (128 images a step, 2 shards, 2 BN groups)");
+            "rank 0's are evaluated and saved (128 images per step, 2 shards, 2 BN groups)");
 }
 
 // Advice in a text must work when a user follows it.

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
 #include "data/synthetic.h"
 #include "nn/convnet.h"
 #include "trainers/loop/find_mistakes.h"

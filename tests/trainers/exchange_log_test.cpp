@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
 
 namespace lockstep::trainers::exchange_log_test {
 namespace {

@@ -88,7 +88,7 @@ TEST_F(ExportWeights, ReplacesNoFile) {
 
 TEST_F(ExportWeights, WhatCannotBeExportedIsRefused) {
   EXPECT_THAT(refusal(from_, dir_ / "w.onnx"), HasSubstr("OUT.pt or OUT.pth"));
-  EXPECT_THAT(refusal(from_, dir_ / "w.pt", "a b "), HasSubstr("'a b bn.bias' is no name"));
+  EXPECT_THAT(refusal(from_, dir_ / "w.pt", "a b "), HasSubstr("'a b bn.bias' is not a name"));
   EXPECT_THAT(refusal(dir_ / "x.state.safetensors", dir_ / "w.pt"), HasSubstr("optimizer's state"));
   EXPECT_THAT(refusal(dir_ / "absent", dir_ / "w.pt"), HasSubstr("cannot read"));
   EXPECT_THAT(refusal(from_, dir_ / (std::string(300, 'a') + ".pt")), HasSubstr("cannot write"));

@@ -63,7 +63,7 @@ TEST(RunAdvice, VggAndAlexNetWantASmallRate) {
 // Item 1.14.
 TEST(RunAdvice, BatchesOf16BitNetworksAreMultiplesOfEight) {
   EXPECT_THAT(advice("--dummy -a resnet18 -b 209", Program::kTrainResnet),
-              one_line("-b 209 is not a multiple of 8, which 16-bit products on GPUs like best: "
+              one_line("-b 209 is not a multiple of 8, fastest for 16-bit products on GPUs: "
                        "-b 208"));
   EXPECT_THAT(advice("--dummy -a resnet18 -b 224", Program::kTrainResnet), kQuiet);
   EXPECT_THAT(advice("--amp -b 100"), one_line("-b 100"));

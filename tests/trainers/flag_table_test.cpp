@@ -219,6 +219,11 @@ TEST(Help, LongPageHasEveryFlagAndAlias) {
   }
 }
 
+TEST(Help, LongPageHasSpellingsOfTheProgramsOwnPresets) {
+  EXPECT_THAT(help_all_text(Program::kTrainConvnet), HasSubstr("With --preset demo-baseline:"));
+  EXPECT_THAT(help_all_text(Program::kTrainResnet), Not(HasSubstr("With --preset demo-baseline:")));
+}
+
 TEST(Help, ExamplesAreAccepted) {
   EXPECT_EQ(refusal("data --dataset mnist --epochs 5 --b 128"), "accepted");
   EXPECT_EQ(refusal("--global-batch-size 512 --shards 8 --bn-groups 8 -o runs/a"), "accepted");

@@ -5,8 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/flight/describe_flight.h"
 #include "trainers/flight/flight_verdict.h"
@@ -30,7 +30,7 @@ TEST(FlightFiles, AreReadWhileRanksRunAndStayInTheRunDirectoryAtTheirEnd) {
   const testing::TempDir dir;
   fs::path memory;
   comm::spawn_ranks(2, [&](Communicator& ranks) {
-    FlightRecorder recorder(ranks.rank(), 2, this_host());
+    FlightRecorder recorder(ranks.rank(), 2, host_of_processes());
     FlightFiles files(&recorder);
     EXPECT_EQ(open_files(files, ranks, dir.path()), "");
     recorder.enter_part("evaluation", -1);
@@ -58,7 +58,7 @@ TEST(FlightFiles, LieInAnyDirectory) {
   const fs::path odd = dir / "two\nlines";
   fs::create_directory(odd);
   comm::spawn_ranks(2, [&](Communicator& ranks) {
-    FlightRecorder recorder(ranks.rank(), 2, this_host());
+    FlightRecorder recorder(ranks.rank(), 2, host_of_processes());
     FlightFiles files(&recorder);
     EXPECT_EQ(open_files(files, ranks, odd), "");
     ranks.barrier();
@@ -74,7 +74,7 @@ TEST(FlightFiles, AFailedRankKeepsTheRecordOfAKilledOne) {
   std::unique_ptr<FlightRecorder> first;
   std::unique_ptr<FlightFiles> kept;
   comm::spawn_ranks(2, [&](Communicator& ranks) {
-    auto recorder = std::make_unique<FlightRecorder>(ranks.rank(), 2, this_host());
+    auto recorder = std::make_unique<FlightRecorder>(ranks.rank(), 2, host_of_processes());
     auto files = std::make_unique<FlightFiles>(recorder.get());
     EXPECT_EQ(open_files(*files, ranks, dir.path()), "");
     recorder->enter_call(7, "bucket 0");
@@ -104,7 +104,7 @@ TEST(FlightFiles, TheNextRunRemovesWhatAKilledOneLeft) {
   fs::path memory;
   comm::SingleCommunicator alone;
   {
-    FlightRecorder recorder(0, 1, this_host());
+    FlightRecorder recorder(0, 1, host_of_processes());
     FlightFiles killed(&recorder);
     EXPECT_EQ(open_files(killed, alone, dir.path()), "");
     memory = fs::read_symlink(dir / "flight" / "rank-0");
@@ -112,7 +112,7 @@ TEST(FlightFiles, TheNextRunRemovesWhatAKilledOneLeft) {
   EXPECT_TRUE(fs::exists(memory));
   testing::write_text(dir / "precious", "kept");
   fs::create_symlink(dir / "precious", dir / "flight" / "rank-1");
-  FlightRecorder recorder(0, 1, this_host());
+  FlightRecorder recorder(0, 1, host_of_processes());
   FlightFiles next(&recorder);
   EXPECT_EQ(open_files(next, alone, dir.path()), "");
   EXPECT_FALSE(fs::exists(memory));
@@ -124,7 +124,7 @@ TEST(FlightFiles, TheNextRunRemovesWhatAKilledOneLeft) {
 TEST(FlightFiles, AHostThatSeesAnotherFolderIsTold) {
   const testing::TempDir dir;
   comm::spawn_ranks(2, [&](Communicator& ranks) {
-    FlightRecorder recorder(ranks.rank(), 2, this_host());
+    FlightRecorder recorder(ranks.rank(), 2, host_of_processes());
     FlightFiles files(&recorder);
     const Folder folder(dir.path());
     if (ranks.rank() == 0) {
@@ -150,7 +150,7 @@ TEST(ReadFlights, RefusesWhatIsNoRecord) {
   EXPECT_TRUE(run.flights.empty());
   ASSERT_EQ(run.problems.size(), 3U);
   EXPECT_THAT(run.problems[0], HasSubstr("rank 0: it has 5 bytes, expected "));
-  EXPECT_THAT(run.problems[1], HasSubstr("rank 1: it begins otherwise"));
+  EXPECT_THAT(run.problems[1], HasSubstr("rank 1: its first bytes are wrong"));
   EXPECT_THAT(run.problems[2], HasSubstr("rank 2: it is not a file"));
   EXPECT_THAT(describe_flight(run), HasSubstr("no verdict: "));
 }

@@ -189,7 +189,7 @@ TEST_F(HostileTorchFile, TensorsStayInTheirStorage) {
               HasSubstr("'w' claims 1000000000 elements in a storage of 8 bytes"));
   EXPECT_THAT(read(PickledVector{.type = "torch\nLongStorage"}),
               HasSubstr("in a storage of 8 bytes"));
-  EXPECT_THAT(read(PickledVector{.stored = -1}), HasSubstr("fewer than no elements"));
+  EXPECT_THAT(read(PickledVector{.stored = -1}), HasSubstr("a negative size"));
 }
 
 TEST_F(HostileTorchFile, ShapesWhoseProductsOverflowAreRefused) {

@@ -50,7 +50,7 @@ TEST(NormalizeFlag, RefusesWhatIsNoMeanAndDeviation) {
     EXPECT_THAT(why(text), HasSubstr("a mean and a deviation, or three means")) << text;
   }
   for (const char* text : {"nan,1", "0,inf", "0.5,one", "1e39,1", "0.5, 0.5", "imagenet"}) {
-    EXPECT_THAT(why(text), HasSubstr("' is no finite number")) << text;
+    EXPECT_THAT(why(text), HasSubstr("' is not a finite 32-bit number")) << text;
   }
   for (const char* text : {"0.5,0", "0.5,-1", "0,0,0,1,1,0"}) {
     EXPECT_THAT(why(text), HasSubstr("each is above 0")) << text;

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/debug/black_box.h"
 

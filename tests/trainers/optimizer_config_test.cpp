@@ -94,7 +94,7 @@ TEST(OptimizerConfig, TakesOverEveryValue) {
   EXPECT_EQ(config_of("--opt muon --muon-dtype bf16").muon_dtype, Dtype::kBF16);
 }
 
-// Item 1.2: 208 images a rank; .65 on 8 ranks, 5.2 on 64.
+// Item 1.2: 208 images per rank; .65 on 8 ranks, 5.2 on 64.
 TEST(OptimizerConfig, ScalesTheLearningRateByTheBatch) {
   EXPECT_DOUBLE_EQ(config_of("--lr 0.1 --scale-lr").base_lr(208 * 8), 0.65);
   EXPECT_DOUBLE_EQ(config_of("--lr 0.1 --scale-lr").base_lr(208 * 64), 5.2);
@@ -184,8 +184,8 @@ TEST(OptimizerConfig, LarcIsApexsAroundSgd) {
   EXPECT_EQ(scaling.larc->trust_coefficient, 1e-3);
   EXPECT_FALSE(scaling.larc->clip);
   EXPECT_EQ(refusal("--larc --opt adamw"),
-            "--larc needs --opt sgd | it weighs each gradient by its length, and Adam's steps do "
-            "not hang on that | --opt sgd, or no --larc");
+            "--larc needs --opt sgd | it scales steps by gradient norms, and Adam's do not depend "
+            "on those | --opt sgd, or no --larc");
   EXPECT_THAT(refusal("--larc --trust-coefficient 0"), HasSubstr("leaves all weights"));
 }
 
@@ -209,8 +209,8 @@ TEST(OptimizerConfig, FrozenCosineHasTheRateAfterTheWarmUpToItself) {
 
 TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
   EXPECT_EQ(refusal("--lr-step-size 10"),
-            "--lr-step-size would change nothing | only --lr-scheduler step makes use of it | "
-            "--lr-scheduler step beside it, or leave --lr-step-size out");
+            "--lr-step-size would change nothing | only --lr-scheduler step uses it | "
+            "--lr-scheduler step; or leave --lr-step-size out");
   for (const char* line : {"--opt adam --momentum 0.9",
                            "--opt adamw --nesterov",
                            "--muon-dtype bf16",
@@ -355,7 +355,7 @@ TEST(LrDryRun, ShowsEveryStepOfAShortRun) {
   EXPECT_THAT(
       lines_of("--lr 1 --max-steps 2 --lr-scheduler plateau", 10, 1000),
       ElementsAre(
-          "epoch 0 step 1 lr 1", "epoch 0 step 2 lr 1", "less the cuts of --lr-scheduler plateau"));
+          "epoch 0 step 1 lr 1", "epoch 0 step 2 lr 1", "--lr-scheduler plateau may cut these"));
 }
 
 TEST(LrDryRun, BeginsWithTheFirstEpoch) {

@@ -147,14 +147,14 @@ TEST(ParamGroups, APatternThatFitsNothingIsAnsweredByTheNearestNames) {
     return refusal_of([&] { parameter_groups(config_of(rules), parameters()); });
   };
   EXPECT_EQ(refused("0.bais lr=2"),
-            "--param-groups: no parameter fits '0.bais' | the network has 0.bias, 1.bias and 2 "
+            "--param-groups: no parameter matches '0.bais' | the network has 0.bias, 1.bias and 2 "
             "others | 0.bias, or a pattern such as *.bias");
   EXPECT_EQ(refused("encoder.* lr=2"),
-            "--param-groups: no parameter fits 'encoder.*' | the network has 0.weight, 0.bias, "
+            "--param-groups: no parameter matches 'encoder.*' | the network has 0.weight, 0.bias, "
             "1.weight and 1 others | 0.weight, or a pattern such as *.bias");
   EXPECT_EQ(refused("* lr=2; 1.bias lr=3"),
-            "--param-groups: '1.bias' is left no parameter | the first pattern that fits a "
-            "parameter wins, and an earlier one fits 1.bias and the like | put it first, or leave "
+            "--param-groups: '1.bias' has no effect | the first pattern that matches "
+            "wins, and an earlier one matches 1.bias and others | put it first, or leave "
             "it out");
 }
 

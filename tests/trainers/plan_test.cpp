@@ -206,7 +206,7 @@ TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
       plan_training({.gpu = "b200", .ranks = 4, .training = {"-a", "resnet20", "-b", "128"}});
   EXPECT_THAT(
       text,
-      AllOf(HasSubstr("resnet20, 269722 parameters, 128 images a rank, O2 f16, on 4 x B200"),
+      AllOf(HasSubstr("resnet20, 269722 parameters, 128 images per rank, O2 f16, on 4 x B200"),
             HasSubstr("largest batch that fits"),
             HasSubstr("page-locked on rank 0's host, for saving"),
             HasSubstr("in /dev/shm of a host (--keep-in-memory)"),
@@ -279,12 +279,12 @@ TEST(PlanCommand, TakesARecipe) {
   };
   // 2,048 images of 160 pixels on 8 ranks, with autocast.
   EXPECT_THAT(plan({"--preset", "rsb-a3"}),
-              AllOf(HasSubstr("resnet50, 25557032 parameters, 256 images a rank, O1 f16"),
+              AllOf(HasSubstr("resnet50, 25557032 parameters, 256 images per rank, O1 f16"),
                     HasSubstr("optimizer state (lamb)"),
                     HasSubstr("256x3x160x160")));
   EXPECT_THAT(plan({"--preset", "cifar-94", "-b", "64", "--opt-level", "O2"}),
-              HasSubstr("64 images a rank, O2 f16"));
-  EXPECT_THAT(plan({"-a", "convnet", "-b", "32"}), HasSubstr("32 images a rank, O2 f16"));
+              HasSubstr("64 images per rank, O2 f16"));
+  EXPECT_THAT(plan({"-a", "convnet", "-b", "32"}), HasSubstr("32 images per rank, O2 f16"));
 }
 
 TEST(FindGpu, ReadsACardsOwnDescription) {

@@ -105,7 +105,7 @@ TEST(PrecisionConfig, NotesSayWhatIsSlow) {
   EXPECT_THAT(notes("--amp", 32, true),
               ::testing::ElementsAre(HasSubstr("slower than --dtype bf16")));
   EXPECT_THAT(notes("--fp16 --dtype bf16", 30, true),
-              ::testing::ElementsAre(HasSubstr("30 images a rank are no multiple of 8")));
+              ::testing::ElementsAre(HasSubstr("30 images per rank are not a multiple of 8")));
 }
 
 TEST(PrecisionConfig, ExplainsEachClass) {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "core/error.h"
 #include "nn/convnet.h"
 #include "trainers/loop/training_guards.h"

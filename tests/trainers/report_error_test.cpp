@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
 #include "core/error.h"
 #include "trainers/report/errors.h"
 

@@ -152,7 +152,7 @@ TEST(KeepRun, AFlagThatDiffersIsRefusedWithBothValues) {
   EXPECT_EQ(kept("--seed-order 7"), "4: --seed-order is 7" + has + "8");
   EXPECT_EQ(kept("--seed-weights 7"), "4: --seed-weights is 7" + has + "9");
   EXPECT_EQ(kept("--start-epoch 2"), "4: --start-epoch is 2" + has + "1");
-  EXPECT_EQ(kept("-b 16", 4), "4: -b 16 makes 128 images a step on 4 ranks" + has + "64");
+  EXPECT_EQ(kept("-b 16", 4), "4: -b 16 makes 128 images per step on 4 ranks" + has + "64");
   EXPECT_EQ(kept("", 2, "other"),
             "4: the data have digest other, those of the checkpoint's run 0123456789abcdef");
 }

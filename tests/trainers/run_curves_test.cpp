@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/temp_dir.h"
+#include "trainers/report/number_text.h"
 #include "trainers/report/step_times.h"
 #include "trainers/runs/curve.h"
 #include "trainers/runs/html.h"
-#include "trainers/runs/number_text.h"
 
 namespace lockstep::trainers::run_curves_test {
 namespace {

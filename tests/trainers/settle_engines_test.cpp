@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "core/atomic_file.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/report/run_record.h"

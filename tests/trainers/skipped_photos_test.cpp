@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "core/error.h"
 #include "trainers/loop/training_data.h"
 

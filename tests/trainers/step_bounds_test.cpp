@@ -150,7 +150,7 @@ TEST(ReadTrace, OfAHundredThousandSteps) {
   EXPECT_EQ(trace.typical.ranks.at(0).size(), 2U);
   const std::string said = describe_trace(trace);
   EXPECT_LE(std::ranges::count(said, '\n'), 10);
-  EXPECT_THAT(said, HasSubstr("steps 1 to 100000 on 1 ranks"));
+  EXPECT_THAT(said, HasSubstr("steps 1 to 100000 on 1 rank,"));
 }
 
 // Neither step has a span of sums, and the second one ends before it begins.

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
 #include "trainers/loop/step_figures.h"
 
 namespace lockstep::trainers::step_window_test {

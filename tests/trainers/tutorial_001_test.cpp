@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "data/synthetic.h"
 #include "kernels/linear/linear.h"
 #include "kernels/pool/avg_pool2d.h"

@@ -69,13 +69,13 @@ TEST(Tutorial, Item3_2NetworksOfOtherSpellingsAreFound) {
 
 TEST(Tutorial, Item3_7MainPysBatchIsANodes) {
   EXPECT_THAT(notes("--multiprocessing-distributed -b 256 -j 1", 2, 2),
-              ElementsAre("note: 512 images a step (main.py: 256): its -b is a node's, ours a "
+              ElementsAre("note: 512 images per step (main.py: 256): its -b is a node's, ours a "
                           "rank's; --global-batch-size counts those of all ranks"));
   EXPECT_THAT(
       notes("--preset imagenet-main -b 256 -j 1", 3, 3),
-      ElementsAre(HasSubstr("768 images a step (main.py: 255, since int(256 / 3) loses 1)")));
+      ElementsAre(HasSubstr("768 images per step (main.py: 255, since int(256 / 3) loses 1)")));
   EXPECT_THAT(notes("--preset imagenet-main -j 1", 8, 4),
-              ElementsAre(HasSubstr("256 images a step (main.py: 512)")));
+              ElementsAre(HasSubstr("256 images per step (main.py: 512)")));
   EXPECT_THAT(notes("--preset imagenet-main -j 1", 4, 4), IsEmpty());
   EXPECT_THAT(notes("--preset imagenet-main -b 256 -j 1", 1, 1), IsEmpty());
   EXPECT_THAT(notes("--preset imagenet-main --global-batch-size 256 -j 1", 8, 4), IsEmpty());

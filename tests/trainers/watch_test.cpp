@@ -107,7 +107,7 @@ class WatchedFiles : public ::testing::Test {
              "\n");
     }
   }
-  std::string frame(FrameSize size = {}, bool follows = true) {
+  std::string frame(TerminalSize size = {}, bool follows = true) {
     return joined(watch_frame(follower_.update(), {.size = size, .follows = follows}));
   }
 
@@ -147,8 +147,8 @@ TEST_F(WatchedFiles, FitsEveryWindow) {
   append_steps(10, 290);
   append(R"({"split":"val","epoch":2,"step":290,"loss":0.5,"acc1":91.5})"
          "\n");
-  constexpr FrameSize kSizes[] = {{80, 24}, {40, 24}, {40, 12}, {12, 5}, {1, 1}, {200, 60}};
-  for (const FrameSize size : kSizes) {
+  constexpr TerminalSize kSizes[] = {{80, 24}, {40, 24}, {40, 12}, {12, 5}, {1, 1}, {200, 60}};
+  for (const TerminalSize size : kSizes) {
     const auto lines = watch_frame(follower_.update(), {.size = size, .follows = true});
     EXPECT_LE(std::ssize(lines), size.rows);
     for (const std::string& line : lines) EXPECT_LE(characters_of(line), size.columns) << line;
@@ -187,7 +187,7 @@ TEST_F(WatchedFiles, SaysHowItEnded) {
   record_.exit_code.reset();
   write_record();
   lock_.reset();
-  EXPECT_THAT(frame(), HasSubstr("The run has ended: it broke off, its process is gone.\n"));
+  EXPECT_THAT(frame(), HasSubstr("The run has ended: it was killed, its process is gone.\n"));
 }
 
 TEST_F(WatchedFiles, KnowsARunThatStarts) {

@@ -114,7 +114,7 @@ bool read_field(const Json& json, T& field) {
 
 [[noreturn]] void refuse(const std::string& file,
                          const std::string& why,
-                         const char* hint = "another checkpoint of that run, as the run wrote it") {
+                         const char* hint = kAsWritten) {
   throw CheckpointError(fmt::format("cannot use {} as a checkpoint", file), why, hint);
 }
 

@@ -10,6 +10,9 @@
 
 namespace lockstep::trainers {
 
+// The advice where a checkpoint is refused.
+inline constexpr const char* kAsWritten = "another checkpoint of that run, as the run wrote it";
+
 struct RunIdentity {
   std::string program;  // "train_convnet"
   // A resumed run must have these same values.

@@ -37,7 +37,7 @@ FileTensors renamed(FileTensors tensors, const std::string& prefix) {
   for (auto& [name, tensor] : without_module_prefix(std::move(tensors))) {
     std::string full = prefix + name;
     if (!is_tensor_name(full)) {
-      throw UsageError(fmt::format("'{}' is no name of a tensor", printable(full)),
+      throw UsageError(fmt::format("'{}' is not a name of a tensor", printable(full)),
                        "names have letters, digits and any of _ . - /",
                        "--prefix module., as DistributedDataParallel has it");
     }

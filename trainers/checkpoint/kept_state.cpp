@@ -74,8 +74,8 @@ fs::path kept_state_folder() {
   };
   const std::string_view name = job == nullptr ? "" : job;
   if (name.empty() || name.size() > 100 || !std::ranges::all_of(name, is_part)) {
-    throw UsageError("--keep-in-memory would keep a state that nobody takes up",
-                     "no launcher that starts the job again has named it (LOCKSTEP_JOB)",
+    throw UsageError("nothing would use the state that --keep-in-memory keeps",
+                     "no launcher that restarts the job has set LOCKSTEP_JOB",
                      "scripts/run --max-restarts N, or leave --keep-in-memory out");
   }
   return fmt::format("/dev/shm/lockstep.{}.{}", ::geteuid(), name);
@@ -95,12 +95,11 @@ void StateKeeper::reserve(const SnapshotSource& source) {
   std::error_code error;
   const uint64_t free = fs::space(folder_, error).available;
   if (error || free + bytes_in(folder_) >= wanted) return;  // the next state replaces what it holds
-  constexpr double kMib = 1 << 20;
   throw EnvironmentError(
       fmt::format("{} has no room for the training's state", folder_.parent_path().string()),
-      fmt::format("--keep-in-memory wants twice its {:.1f} MiB there, and {:.1f} MiB are free",
-                  static_cast<double>(snapshot_.memory.nbytes()) / kMib,
-                  static_cast<double>(free) / kMib),
+      fmt::format("--keep-in-memory wants twice its {} there, and {} are free",
+                  size_text(static_cast<int64_t>(snapshot_.memory.nbytes())),
+                  size_text(static_cast<int64_t>(free))),
       "mount -o remount,size=50% /dev/shm, docker run --shm-size, or leave --keep-in-memory out");
 }
 

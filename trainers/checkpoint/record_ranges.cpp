@@ -4,17 +4,12 @@
 
 #include "core/error.h"
 #include "trainers/config/json_count.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 namespace {
 
-// The flags have these limits too.
-constexpr int64_t kMaxEpochs = 1'000'000;
-constexpr int64_t kMaxParts = 65536;
-constexpr int64_t kMaxMicroSteps = 1'000'000;
 constexpr int64_t kMaxImages = 1'000'000'000'000;  // of a step
-
-constexpr const char* kAsWritten = "another checkpoint of that run, as the run wrote it";
 
 class Ranges {
  public:
@@ -40,8 +35,8 @@ class Ranges {
 void check_run(const RunIdentity& run, const Ranges& ranges) {
   ranges.expect("global_batch", run.global_batch, 1, kMaxImages);
   ranges.expect("micro_steps", run.micro_steps, 1, kMaxMicroSteps);
-  ranges.expect("shards", run.shards, 1, kMaxParts);
-  ranges.expect("bn_groups", run.bn_groups, 1, kMaxParts);
+  ranges.expect("shards", run.shards, 1, kMaxShards);
+  ranges.expect("bn_groups", run.bn_groups, 1, kMaxShards);
   ranges.expect("start_epoch", run.start_epoch, 0, kMaxEpochs);
   ranges.expect_multiple("shards", run.shards, "bn_groups", run.bn_groups);
   ranges.expect_multiple("global_batch",

@@ -83,7 +83,7 @@ std::optional<ResumePoint> find_newest(const fs::path& output_dir,
         "--overwrite without --resume to start that run again, or another --output-dir");
   }
   refuse_lone_models(output_dir);
-  notes.push_back(fmt::format("note: --resume auto: there is no checkpoint in {}, a run starts",
+  notes.push_back(fmt::format("note: --resume auto: there is no checkpoint in {}, a new run starts",
                               output_dir.string()));
   return std::nullopt;
 }
@@ -131,10 +131,12 @@ void check_flags(const Options& options, const RunIdentity& before, int64_t rank
   if (!options.given("batch-size")) return;
   const int64_t batch = options.integer("batch-size") * ranks * before.micro_steps;
   if (batch == before.global_batch) return;
-  refuse_change(fmt::format("-b {} makes {} images a step on {} ranks, the checkpoint's run has {}",
+  refuse_change(fmt::format("-b {} makes {} images per step on {} rank{}, the checkpoint's run "
+                            "has {}",
                             options.integer("batch-size"),
                             batch,
                             ranks,
+                            ranks == 1 ? "" : "s",
                             before.global_batch),
                 "leave it out");
 }

@@ -135,7 +135,7 @@ void StartingPoint::find_checkpoint(std::optional<SoundCheckpoint> kept) {
   const bool automatic = requested_.resume == "auto";
   if (automatic && output_dir_.empty()) output_dir_ = latest_run();
   if (automatic && output_dir_.empty()) {
-    notes_.emplace_back("note: --resume auto: there is no runs/latest, a run starts");
+    notes_.emplace_back("note: --resume auto: there is no runs/latest, a new run starts");
     return;
   }
   if (!take_kept(std::move(kept))) {
@@ -173,7 +173,7 @@ void StartingPoint::find_best() {
   }
   best_.known = false;
   notes_.push_back(
-      fmt::format("note: {} is not taken along: {}; the next evaluation is the best so far",
+      fmt::format("note: {} is not carried over: {}; the next evaluation is the best so far",
                   file.string(),
                   problem));
 }

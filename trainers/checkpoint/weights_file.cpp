@@ -38,8 +38,8 @@ std::optional<std::string> WeightsFile::load_into(nn::Module& model, Classifier 
     const auto check = [&](const SafetensorsHeader& header) {
       if (header.metadata != content_.metadata) {
         throw CheckpointError(fmt::format("{} has changed since it was opened", file_.string()),
-                              "its metadata is another one",
-                              "a file that nobody writes");
+                              "its metadata changed",
+                              "a file that is not in use");
       }
       check_pretrained(file_, header, model, classifier);
     };

@@ -22,7 +22,7 @@
 #include "trainers/cli/doctor_command.h"
 #include "trainers/cli/programs.h"
 #include "trainers/cli/ranks_command.h"
-#include "trainers/cli/run_commands.h"
+#include "trainers/cli/report_command.h"
 #include "trainers/cli/watch_command.h"
 #include "trainers/flight/describe_flight.h"
 #include "trainers/flight/read_flight.h"
@@ -137,7 +137,7 @@ Command replay_command(CLI::App& app, const std::vector<std::string>& argv) {
   CLI::App* const command = app.add_subcommand(
       "replay",
       "repeat a diverged run's last steps and name the first tensor with an infinity or NaN");
-  command->add_option("RUN_DIR", *directory, "what the run left")->required();
+  command->add_option("RUN_DIR", *directory, "a run directory")->required();
   return {command, [&argv, directory] { return run_replay(argv, *directory); }};
 }
 
@@ -248,7 +248,7 @@ Command runs_command(CLI::App& app, std::ostream& out) {
 Command compare_command(CLI::App& app, std::ostream& out) {
   const auto runs = std::make_shared<std::vector<std::string>>();
   CLI::App* const command = app.add_subcommand(
-      "compare", "two runs or more: flags that differ, what they reached, time, bits");
+      "compare", "two to eight runs: flags that differ, what they reached, time, bits");
   command->add_option("RUN", *runs, "run directories")->required()->expected(2, 8);
   return {command, [&out, runs] {
             out << compare_runs(view_runs(*runs));
@@ -322,7 +322,11 @@ int run(const std::vector<std::string>& argv, const char* const* arguments, std:
   } catch (const CLI::Success& wanted) {  // --help, --version
     return app.exit(wanted, out, out);
   } catch (const CLI::ParseError& error) {
-    throw UsageError("the command line is not understood", error.what(), "lockstep --help");
+    const auto chosen = app.get_subcommands();
+    const std::string command = chosen.empty() ? "" : " " + chosen.front()->get_name();
+    throw UsageError("the command line is not understood",
+                     error.what(),
+                     fmt::format("lockstep{} --help", command));
   }
   const auto* const chosen =
       std::ranges::find_if(commands, [](const Command& c) { return c.app->parsed(); });

@@ -9,6 +9,7 @@
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "trainers/report/errors.h"
+#include "trainers/report/print.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"
 
@@ -22,7 +23,7 @@ comm::Connection connect_ranks(const comm::LaunchOptions& options, std::chrono::
     return comm::connect(
         launch,
         {.rendezvous_timeout = timeout,
-         .tell = [](const std::string& text) { fmt::print(stderr, "note: {}\n", text); },
+         .tell = [](const std::string& text) { print(stderr, fmt::format("note: {}\n", text)); },
          .lost_at_end = [](const Error& error) { comm::die(error); }});
   } catch (const Error& error) {
     if (launch.place) throw with_meeting_advice(error);
@@ -40,8 +41,12 @@ int run_ranks(const comm::LaunchOptions& options, std::chrono::seconds rendezvou
     place.device = cuda::visible_devices() > 0 ? "cuda" : "cpu";
     const std::vector<RankPlace> places = gather_places(*connection.ranks, place);
     if (connection.ranks->rank() == 0) {
-      for (const std::string& line : rank_table(places)) fmt::print("{}\n", line);
-      if (places.size() > 1) fmt::print("they exchange data over {}\n", connection.transport);
+      std::string text;
+      for (const std::string& line : rank_table(places)) text += line + "\n";
+      if (places.size() > 1) {
+        text += fmt::format("they exchange data over {}\n", connection.transport);
+      }
+      print(stdout, text);
     }
     connection.ranks->barrier();
     return 0;

@@ -1,4 +1,4 @@
-// The images of a run.
+// Opens a run's images on all ranks and checks that they are the same.
 #pragma once
 
 #include <optional>

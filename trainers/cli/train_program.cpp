@@ -14,7 +14,7 @@
 #include "comm/connect.h"
 #include "comm/die.h"
 #include "comm/launch.h"
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 #include "core/cuda/device.h"
 #include "core/flight_recorder.h"
 #include "core/version.h"
@@ -121,7 +121,8 @@ int run_rank(Job job) {
                              .tell = tell_note};
   try {
     std::optional<FlightRecorder> recorder;
-    if (job.request.flight) recorder.emplace(job.ranks.rank(), job.ranks.size(), this_host());
+    if (job.request.flight)
+      recorder.emplace(job.ranks.rank(), job.ranks.size(), host_of_processes());
     FlightFiles flight(recorder ? &*recorder : nullptr);
     job.flight = &flight;
     job.ranks.record_in(recorder ? &*recorder : nullptr);

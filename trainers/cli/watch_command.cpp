@@ -11,11 +11,11 @@
 #include <vector>
 
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/words.h"
 #include "trainers/report/color.h"
+#include "trainers/report/print.h"
 #include "trainers/runs/run_follower.h"
 #include "trainers/runs/watch_frame.h"
 
@@ -64,11 +64,6 @@ class WatchSignals {
   struct sigaction actions_before_[std::size(kSignals)] = {};
 };
 
-void write_out(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
 // Switches to the terminal's alternate screen, without a cursor. The destructor restores the first
 // one.
 class WatchScreen {
@@ -83,7 +78,7 @@ class WatchScreen {
     for (size_t i = 0; i < lines.size(); ++i) {
       text += (i == 0 ? "\x1b[2K" : "\r\n\x1b[2K") + lines[i];
     }
-    write_out(text + "\x1b[J");
+    print(stdout, text + "\x1b[J");
   }
 
   // Stops the process, as Ctrl-Z asks. Returns once it continues.
@@ -94,21 +89,18 @@ class WatchScreen {
   }
 
  private:
-  static void enter() { write_out("\x1b[?1049h\x1b[?25l"); }
-  static void leave() { write_out("\x1b[?25h\x1b[?1049l"); }
+  static void enter() { print(stdout, "\x1b[?1049h\x1b[?25l"); }
+  static void leave() { print(stdout, "\x1b[?25h\x1b[?1049l"); }
 };
 
 // The size of the terminal, else that in the variables that shells set, else 80 x 24.
-FrameSize window_size() {
+TerminalSize window_size() {
   const auto variable = [](const char* name, int otherwise) {
     const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any
     const auto value = parse_int(text == nullptr ? "" : text);
     return value && *value > 0 && *value <= 1000 ? static_cast<int>(*value) : otherwise;
   };
-  winsize window{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && window.ws_row > 0) {
-    return {window.ws_col, window.ws_row};
-  }
+  if (const auto window = terminal_size(stdout)) return *window;
   return {variable("COLUMNS", 80), variable("LINES", 24)};
 }
 
@@ -169,7 +161,7 @@ int run_watch(const std::string& directory, bool once) {
   if (!once && !run.ended() && is_screen()) follow(run);
   std::string text;
   for (const std::string& line : run.frame(false)) text += line + "\n";
-  write_out(text);
+  print(stdout, text);
   return 0;
 }
 

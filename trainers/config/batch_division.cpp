@@ -10,15 +10,12 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "data/distributed_sampler.h"
+#include "kernels/support/cuda/shard_limits.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 namespace {
 
-constexpr int64_t kMaxShards = 65536;
-// On CUDA: a table of shards is an argument of kernels (kernels/support/cuda/shards.cuh), and a
-// tree of sums is in shared memory (kernels/reduce/tree.cuh).
-constexpr int64_t kMaxShardsOfRank = 256;
-constexpr int64_t kMaxShardsOfGroup = 508;
 constexpr std::array<int64_t, 4> kUsualRanks = {1, 2, 4, 8};
 
 std::string plural(int64_t count, std::string_view noun) {
@@ -35,8 +32,9 @@ bool ranks_fit(const BatchDivision& cut) {
   return cut.ranks <= cut.shards;
 }
 bool device_fits(const BatchDivision& cut) {
-  return cut.device != Device::kCuda || (cut.shards <= kMaxShardsOfRank * cut.ranks &&
-                                         cut.shards <= kMaxShardsOfGroup * cut.bn_groups);
+  return cut.device != Device::kCuda ||
+         (cut.shards <= kernels::cuda::kMaxShardsOfRank * cut.ranks &&
+          cut.shards <= kernels::cuda::kMaxTreeLeaves * cut.bn_groups);
 }
 bool fits(const BatchDivision& cut) {
   return batch_fits(cut) && groups_fit(cut) && ranks_fit(cut) && device_fits(cut) &&
@@ -126,11 +124,12 @@ int64_t images_a_step(const BatchRequest& asked, int64_t ranks) {
   throw UsageError(
       fmt::format("-b {} and --global-batch-size {} differ", per_rank, images),
       asked.micro_steps == 1
-          ? fmt::format("-b is per rank: {} images a step on {} ranks", from_ranks, ranks)
-          : fmt::format("-b is per rank and micro-step: {} images a step on {} ranks in {} of them",
-                        from_ranks,
-                        ranks,
-                        asked.micro_steps),
+          ? fmt::format("-b is per rank: {} images per step on {} ranks", from_ranks, ranks)
+          : fmt::format(
+                "-b is per rank and micro-step: {} images per step on {} ranks in {} of them",
+                from_ranks,
+                ranks,
+                asked.micro_steps),
       fmt::format("--global-batch-size {} alone, or -b {} alone", images, per_rank));
 }
 
@@ -162,8 +161,8 @@ void check(const BatchDivision& cut, const BatchRequest& asked) {
                                  cut.shards,
                                  plural(cut.ranks, "rank")),
                      fmt::format("there a rank works on {} at most, and a BN group has at most {}",
-                                 kMaxShardsOfRank,
-                                 kMaxShardsOfGroup),
+                                 kernels::cuda::kMaxShardsOfRank,
+                                 kernels::cuda::kMaxTreeLeaves),
                      advice());
   }
   if (!batch_fits(cut)) {
@@ -171,7 +170,7 @@ void check(const BatchDivision& cut, const BatchRequest& asked) {
         cut.micro_steps == 1
             ? fmt::format("{} BN groups", cut.bn_groups)
             : fmt::format("{} BN groups in each of {} micro-steps", cut.bn_groups, cut.micro_steps);
-    throw UsageError(fmt::format("{} images a step do not make {} equal parts",
+    throw UsageError(fmt::format("{} images per step do not make {} equal parts",
                                  cut.images,
                                  cut.bn_groups * cut.micro_steps),
                      fmt::format("they are dealt evenly to {}", parts),
@@ -203,9 +202,9 @@ int64_t shards_for(const BatchDivision& batch, std::span<const int64_t> rank_cou
   return 0;
 }
 
-// "512 images a step in 4 micro-steps, 8 shards, 8 BN groups".
+// "512 images per step in 4 micro-steps, 8 shards, 8 BN groups".
 std::string cut_text(const BatchDivision& batch) {
-  std::string text = plural(batch.images, "image") + " a step";
+  std::string text = plural(batch.images, "image") + " per step";
   if (batch.micro_steps > 1) text += fmt::format(" in {} micro-steps", batch.micro_steps);
   return fmt::format(
       "{}, {}, {}", text, plural(batch.shards, "shard"), plural(batch.bn_groups, "BN group"));
@@ -220,8 +219,7 @@ std::string without_tree(const ExchangeConfig& exchange, const std::string& run)
   }
   return fmt::format(
       "same bits: off, --algorithm {} sums in an order that depends on the number of ranks ({}); "
-      "on "
-      "with --algorithm tree",
+      "on with --algorithm tree",
       algorithm_name(exchange),
       run);
 }
@@ -273,10 +271,11 @@ void check_mixing(const RunRequest& request, const BatchDivision& batch) {
   throw UsageError(
       fmt::format("{} would change nothing",
                   request.augmentation.mixup > 0 ? "--mixup" : "--cutmix"),
-      fmt::format("images of a shard are mixed, and {} images a step in {} shards are one in each",
-                  batch.images,
-                  pieces),
-      fmt::format("fewer {}, or more images a step", request.batch.names.shards));
+      fmt::format(
+          "images of a shard are mixed, and {} images per step in {} shards are one in each",
+          batch.images,
+          pieces),
+      fmt::format("fewer {}, or more images per step", request.batch.names.shards));
 }
 
 std::vector<int64_t> reach(const BatchDivision& batch, const ExchangeConfig& exchange) {

@@ -36,7 +36,7 @@ void check_mixing(const RunRequest& request, const BatchDivision& batch);
 // give the same bits: each rank's shards are then a subtree. None where the algorithm sums in
 // another order than the tree's.
 std::vector<int64_t> reach(const BatchDivision& batch, const ExchangeConfig& exchange);
-// "same bits on 1,2,4,8 ranks (512 images a step, 8 shards, 8 BN groups)", and what to pass where
+// "same bits on 1,2,4,8 ranks (512 images per step, 8 shards, 8 BN groups)", and what to pass where
 // fewer are reached; why not, where this run gives other bits than others.
 std::string reach_text(const BatchDivision& batch, const ExchangeConfig& exchange);
 

@@ -23,4 +23,13 @@ auto value_of(const Names& names, std::string_view word) {
   throw InternalError(fmt::format("[choice_names] nothing is called {}", word));
 }
 
+// The word of an enumerator. Requires: it has one.
+template <class Names, class Key>
+std::string_view word_of(const Names& names, const Key& key) {
+  for (const auto& [each, name] : names) {
+    if (each == key) return name;
+  }
+  throw InternalError("[choice_names] a choice has no name");
+}
+
 }  // namespace lockstep::trainers

@@ -85,7 +85,7 @@ void check_threads(const Options& options) {
     throw UsageError("--parallel dp computes on the CPU",
                      "one process drives one GPU here, so that ranks do not wait for each other's "
                      "launches",
-                     "mpirun -np N without it, a process a GPU, or --device cpu");
+                     "mpirun -np N without it, one rank per GPU; or --device cpu");
   }
   const std::string& transport = options.text("transport");
   if (transport != "auto" && transport != kThreads) {
@@ -153,7 +153,7 @@ void check(const ExchangeConfig& config, bool asked_to_check_ranks) {
   }
   if (sums_by_mpi && config.wire != Dtype::kF32) {
     throw UsageError("--algorithm mpi and --fp16-allreduce contradict each other",
-                     "MPI's own sum knows no f16",
+                     "MPI cannot sum f16",
                      "--fp16-allreduce with --algorithm tree, ring or star, or neither");
   }
   if (!config.keeps_replicas() && asked_to_check_ranks && config.check_ranks > 0) {
@@ -195,11 +195,7 @@ comm::ReducerOptions reducer_options(const ExchangeConfig& config, int64_t micro
 }
 
 std::string_view name_of(Algorithm algorithm) {
-  for (const auto& [key, name] : kAlgorithmNames) {
-    if (key == algorithm) return name;
-  }
-  throw InternalError(
-      fmt::format("[exchange_config] no name for algorithm {}", static_cast<int>(algorithm)));
+  return word_of(kAlgorithmNames, algorithm);
 }
 
 std::string_view algorithm_name(const ExchangeConfig& config) {

@@ -32,7 +32,7 @@ struct WholeNumbers<T, void> {
     if (taken) return;
     constexpr int kWrongType = 302;  // nlohmann's
     throw Json::type_error::create(kWrongType,
-                                   fmt::format("{} is no whole number that has a place here",
+                                   fmt::format("{} is not a whole number in range",
                                                json.is_number() ? json.dump() : json.type_name()),
                                    &json);
   }

@@ -19,7 +19,7 @@ inline constexpr std::array kInterpolationNames = {
     Named<ChosenInterpolation>(std::nullopt, "random")};
 
 inline std::string_view name_of(ChosenInterpolation chosen) {
-  return kInterpolationNames[chosen ? static_cast<size_t>(*chosen) : 2].second;
+  return word_of(kInterpolationNames, chosen);
 }
 
 }  // namespace lockstep::trainers

@@ -72,7 +72,7 @@ std::optional<kernels::NormalizeImageParams> parse_normalize(const std::string& 
   std::vector<float> numbers;
   for (const std::string_view word : split_words(text, ',')) {
     const std::optional<float> number = parse_finite(word);
-    if (!number) refuse(text, fmt::format("'{}' is no finite number of 32 bits", word));
+    if (!number) refuse(text, fmt::format("'{}' is not a finite 32-bit number", word));
     numbers.push_back(*number);
   }
   if (numbers.size() != 2 && numbers.size() != 6) {

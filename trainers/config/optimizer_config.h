@@ -106,7 +106,7 @@ struct OptimizerConfig {
   double ema = 0;  // decay of the weights' moving average; 0: none
   ScheduleConfig schedule = {};
 
-  // Gives the schedule's first rate with `global_batch` images a step.
+  // Gives the schedule's first rate with `global_batch` images per step.
   double base_lr(int64_t global_batch) const;
   // Likewise the weight decay of a step.
   double base_decay() const;

@@ -4,11 +4,10 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 namespace {
-
-constexpr int64_t kMaxEpochs = 1'000'000;
 
 [[noreturn]] void refuse_rule(std::string_view rule, const std::string& why) {
   throw UsageError(fmt::format("bad value: --param-groups '{}'", printable(rule)),

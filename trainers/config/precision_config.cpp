@@ -60,7 +60,7 @@ Precision PrecisionConfig::network() const {
 }
 
 std::string_view name_of(OptLevel level) {
-  return kOptLevelNames.at(static_cast<size_t>(level)).second;
+  return word_of(kOptLevelNames, level);
 }
 
 PrecisionConfig at_level(OptLevel level) {
@@ -108,8 +108,8 @@ std::vector<std::string> notes_on(const PrecisionConfig& config, int64_t images,
   }
   if (images % 8 != 0) {
     notes.push_back(fmt::format(
-        "note: {} images a rank are no multiple of 8: 16-bit units take 8 values at once, "
-        "and the rest goes the slow way",
+        "note: {} images per rank are not a multiple of 8: 16-bit units take 8 values at once; "
+        "the rest is slower",
         images));
   }
   return notes;

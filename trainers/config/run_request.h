@@ -27,7 +27,7 @@ struct BatchNames {
 // How a batch is to be cut; divide_batch() (trainers/config/batch_division.h) settles the rest.
 struct BatchRequest {
   int64_t default_per_rank = 0;          // the preset's or the program's
-  std::optional<int64_t> per_rank = {};  // images a rank and micro-step
+  std::optional<int64_t> per_rank = {};  // images per rank and micro-step
   std::optional<int64_t> global = {};    // images an optimizer step
   int64_t micro_steps = 1;               // A
   std::optional<int64_t> shards = {};

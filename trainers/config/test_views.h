@@ -22,7 +22,7 @@ inline constexpr std::array kTestViewNames = {Named<TestViews>(TestViews::kOne, 
                                               Named<TestViews>(TestViews::kShift, "shift")};
 
 inline std::string_view name_of(TestViews views) {
-  return kTestViewNames[static_cast<size_t>(views)].second;
+  return word_of(kTestViewNames, views);
 }
 
 }  // namespace lockstep::trainers

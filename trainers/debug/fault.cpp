@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/transfer.h"
 #include "core/words.h"
+#include "trainers/report/print.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -44,10 +45,6 @@ void fill_with(double value, Tensor tensor) {
   }
   overwrite(values, tensor);
 }
-
-}  // namespace
-
-namespace {
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
@@ -198,7 +195,8 @@ comm::BucketExchange disturbed_exchange(const Fault& fault, Algorithm algorithm,
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model) {
   if (!fault || !is_one_of(fault->kind, {"flipbit", "kill", "stop", "nan"})) return;
   if (fault->rank != rank || fault->number != step) return;
-  fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);
+  const std::string what = fmt::format("{} on rank {} after step {}", fault->kind, rank, step);
+  print(stderr, fmt::format("LOCKSTEP_FAULT: {}\n", what));
   if (fault->kind == "kill") raise(SIGKILL);
   if (fault->kind == "stop") raise(SIGSTOP);
   Tensor parameter = model.parameters().front().value();

@@ -167,7 +167,7 @@ ReplayPlan read_replay_plan(const fs::path& run_directory) {
 void ReplayPlan::check(int64_t ranks, const std::string& data) const {
   if (data != data_digest) {
     throw DataError(fmt::format("{} had other data", directory.string()),
-                    fmt::format("theirs have digest {}, these {}", printable(data_digest), data),
+                    fmt::format("its digest is {}, this is {}", printable(data_digest), data),
                     "the data set as it was, at the place that the run names");
   }
   const auto has_bits = [&](int64_t count) { return std::ranges::count(same_bits, count) > 0; };
@@ -198,7 +198,7 @@ void ReplayPlan::refuse_passed() const {
   throw EnvironmentError(
       fmt::format("{} was replayed to step {} without trouble", directory.string(), target.step),
       fmt::format("in the run {}; the same program, libraries, data and processor give the same "
-                  "bits, so one of them is another, or a bit flipped",
+                  "bits, so one of them differs, or a bit flipped",
                   trouble),
       "the build and the machine that made the run");
 }

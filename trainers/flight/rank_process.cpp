@@ -34,7 +34,7 @@ char letter_of(int pid) {
 
 }  // namespace
 
-uint64_t this_host() {
+uint64_t host_of_processes() {
   std::error_code error;
   const std::string place = text_of("/proc/sys/kernel/random/boot_id") +
                             std::filesystem::read_symlink("/proc/self/ns/pid", error).string();

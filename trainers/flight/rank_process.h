@@ -7,7 +7,7 @@ namespace lockstep::trainers {
 
 // Identifies one boot of one host and one PID namespace: within it a process number is unambiguous
 // and the steady clocks agree.
-uint64_t this_host();
+uint64_t host_of_processes();
 
 inline constexpr char kProcessGone = '-';
 inline constexpr char kProcessUnknown = '?';

@@ -29,7 +29,7 @@ constexpr int kMaxRanks = 4096;
 constexpr int64_t kMaxTime = int64_t{1} << 61;  // sums and differences of two do not overflow
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  throw DataError(fmt::format("{} is no flight record", printable(file)),
+  throw DataError(fmt::format("{} is not a flight record", printable(file)),
                   why,
                   "a run directory of this version of Lockstep");
 }
@@ -89,7 +89,7 @@ RankFlight read_file(const fs::path& path) {
   RankFlight flight = flight_of(bytes, file);
   if (flight.header.copied_ns != 0) return flight;
   flight.process = process_of(fd.get(), flight.header.pid);
-  if (flight.header.host == this_host()) {
+  if (flight.header.host == host_of_processes()) {
     flight.seen_ns = steady_now();
   } else if (flight.process != kProcessGone) {
     flight.process = kProcessUnknown;
@@ -129,7 +129,7 @@ RankFlight flight_of(std::span<const std::byte> bytes, const std::string& file) 
   FlightRecord record;
   std::memcpy(&record, bytes.data(), sizeof(record));
   const FlightHeader& header = record.header;
-  if (header.magic != FlightHeader::kMagic) refuse(file, "it begins otherwise");
+  if (header.magic != FlightHeader::kMagic) refuse(file, "its first bytes are wrong");
   if (header.format != FlightHeader::kFormat) {
     refuse(file,
            fmt::format("its format is {}, expected {}", header.format, FlightHeader::kFormat));

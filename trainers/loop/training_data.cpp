@@ -11,44 +11,34 @@
 #include "core/error.h"
 #include "data/open_dataset.h"
 #include "data/synthetic.h"
+#include "trainers/model/models.h"
 
 namespace lockstep::trainers {
 namespace {
 
-struct Dummy {
-  data::ImageShape image;
-  int64_t classes = 0;
-  int64_t train_images = 0;
-  int64_t test_images = 0;
+struct ImageCounts {
+  int64_t train = 0, test = 0;
 };
-constexpr Dummy kLikeMnist = {{1, 28, 28}, 10, 60000, 10000};
-constexpr Dummy kLikeCifar10 = {{3, 32, 32}, 10, 50000, 10000};
-constexpr Dummy kLikeImageNet = {{3, 224, 224}, 1000, 1281167, 50000};
 
-template <size_t kCount>
-bool is_one_of(const std::string& arch, const std::array<const char*, kCount>& names) {
-  return std::ranges::find(names, arch) != names.end();
-}
-
-const Dummy& dummy_for(const RunRequest& request) {
-  if (is_one_of(request.arch, std::array{"convnet", "toy_net"})) return kLikeMnist;
-  const bool for_cifar =
-      request.arch.starts_with("airbench") ||
-      is_one_of(request.arch, std::array{"resnet20", "resnet32", "resnet44", "resnet56"});
-  return for_cifar || request.cifar_stem ? kLikeCifar10 : kLikeImageNet;
+// As many as the data set has that images of this shape usually come from.
+ImageCounts counts_of(const data::ImageShape& image) {
+  if (image.channels == 1) return {60000, 10000};  // MNIST
+  if (image.height == 32) return {50000, 10000};   // CIFAR-10
+  return {1281167, 50000};                         // ImageNet
 }
 
 data::DatasetPair make_synthetic(const RunRequest& request, data::Splits splits) {
-  const Dummy& dummy = dummy_for(request);
+  const ModelOptions usual = usual_network(request.arch, request.cifar_stem);
+  const ImageCounts counts = counts_of(usual.image);
   const auto make = [&](int64_t images, uint64_t seed) {
     return std::make_shared<data::Synthetic>(
         data::Synthetic::Options{.images = images,
-                                 .classes = request.classes.value_or(dummy.classes),
-                                 .shape = dummy.image,
+                                 .classes = request.classes.value_or(usual.classes),
+                                 .shape = usual.image,
                                  .seed = seed});
   };
-  data::DatasetPair pair{.train = {}, .test = make(dummy.test_images, 1)};
-  if (splits == data::Splits::kBoth) pair.train = make(dummy.train_images, 0);
+  data::DatasetPair pair{.train = {}, .test = make(counts.test, 1)};
+  if (splits == data::Splits::kBoth) pair.train = make(counts.train, 0);
   return pair;
 }
 

@@ -1,4 +1,4 @@
-// The images of a run, and which of them it skips.
+// Opens data sets as flags name them, and agrees on images to skip.
 #pragma once
 
 #include <cstdint>

@@ -4,18 +4,14 @@
 
 #include <fmt/core.h>
 
+#include "core/words.h"
+
 namespace lockstep::trainers {
 namespace {
 
 using State = Finding::State;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
-
-// "62.8 GiB", "64.0 MiB"
-std::string size_text(int64_t bytes) {
-  const double mib = static_cast<double>(bytes) / static_cast<double>(kMiB);
-  return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
-}
 
 // Without them the CPU cannot train; a GPU can.
 Finding cpu_finding(const CpuFacts& cpu, bool trains_on_gpu) {

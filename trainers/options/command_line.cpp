@@ -68,7 +68,7 @@ T checked(const std::optional<T>& value, std::string_view name) {
 std::string config_file(const std::vector<std::string>& words, const Environment& environment) {
   const std::vector<std::string> files = values_in(words, "-c --config");
   if (files.size() > 1) {
-    throw UsageError("--config is there twice", "one file is read", "one file with all lines");
+    throw UsageError("--config is given twice", "only one is read", "put all lines in one file");
   }
   if (!files.empty()) return files.front();
   const char* const variable = environment("LOCKSTEP_CONFIG");

@@ -18,6 +18,11 @@ enum class FlagGroup : uint8_t { kData, kModel, kOptimizer, kPrecision, kDistrib
 inline constexpr int kFlagGroups = 6;
 std::string_view name_of(FlagGroup group);  // "Data"
 
+// Limits of flags, and of the same figures in files.
+inline constexpr int64_t kMaxShards = 65536;  // and batch-norm groups
+inline constexpr int64_t kMaxEpochs = 1'000'000;
+inline constexpr int64_t kMaxMicroSteps = 1'000'000;
+
 struct PerProgram {
   std::string_view convnet;
   std::string_view resnet;

@@ -53,13 +53,13 @@ std::string page(Program program, bool all) {
 std::string examples(Program program) {
   std::string text;
   for (const auto& [dataset, defaults] : data_defaults(program)) {
-    text += fmt::format("On {}: {}\n", dataset, fmt::join(defaults, " "));
+    text += fmt::format("Defaults on {}: {}\n", dataset, fmt::join(defaults, " "));
   }
   return text +
          fmt::format(
              "Examples:\n"
              "  {0}\n"
-             "  scripts/run -np 2 {0} ~/data --dataset {1} --epochs 5 --b 128\n"
+             "  scripts/run -np 2 {0} ~/data --dataset {1} --epochs 5 -b 128\n"
              "  scripts/run -np 8 {0} --global-batch-size 512 --shards 8 --bn-groups 8 -o runs/a\n",
              name_of(program),
              program == Program::kTrainConvnet ? "mnist" : "cifar10");
@@ -97,7 +97,7 @@ std::string help_all_text(Program program) {
          "one wins.\n"
          "Exit codes: 0 done, 2 usage, 3 data, 4 checkpoint, 5 environment, 6 diverged,\n"
          "  43 stopped by a signal and saved, 75 a rank died or hangs, 1 a bug.\n" +
-         spelling_help() + examples(program);
+         spelling_help(program) + examples(program);
 }
 
 }  // namespace lockstep::trainers

@@ -62,8 +62,7 @@ std::string man_text(Program program) {
          ".SH EXIT STATUS\n0 done, 2 usage, 3 data, 4 checkpoint, 5 environment, 6 diverged, 43 "
          "stopped and saved, 75 a rank was lost or hangs, 1 a bug.\n"
          ".SH SEE ALSO\nlockstep watch follows a run; lockstep \\-\\-help names the commands that "
-         "look at "
-         "what a run left.\n";
+         "inspect runs.\n";
 }
 
 }  // namespace lockstep::trainers

@@ -34,7 +34,7 @@ constexpr std::string_view kDdpTricks[] = {
     "--sched-on-updates=false", "--lr-scheduler=plateau", "--plateau-patience=10",
     "--early-stopping=50", "--loss-div-batch", "--seed=42", "--seed-order=0", "--normalize=none",
     "--amp"};
-// apex/examples/imagenet/main_amp.py: a rank's batch; the rate is that of 256 images a step.
+// apex/examples/imagenet/main_amp.py: a rank's batch; the rate is that of 256 images per step.
 constexpr std::string_view kApexImagenet[] = {
     "--arch=resnet18", "--batch-size=256", "--epochs=90", "--lr=0.1", "--scale-lr",
     "--momentum=0.9", "--weight-decay=1e-4", "--warmup-epochs=5", "--warmup-method=apex",

@@ -153,10 +153,12 @@ std::vector<std::string> respelled(std::string_view preset, std::vector<std::str
   return result;
 }
 
-std::string spelling_help() {
+std::string spelling_help(Program program) {
   constexpr size_t kColumns = 100;
+  const auto presets = split_words(find_flag("--preset")->choices.of(program), '|');
   std::string text;
   for (const PresetSpelling& preset : kPresetSpellings) {
+    if (std::ranges::count(presets, preset.preset) == 0) continue;
     std::string line = fmt::format("With --preset {}:", preset.preset);
     for (const Spelling& spelling : preset.flags) {
       const bool of_run = spelling.ours == kName || spelling.ours == kFolder;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trainers/options/flag_table.h"
+
 namespace lockstep::trainers {
 
 // Returns the values of a flag in `arguments`, in order. `names`: "-c --config".
@@ -23,7 +25,8 @@ std::vector<std::string> respelled(std::string_view preset, std::vector<std::str
 // The first preset that spells a flag so; empty: none does.
 std::string_view preset_with(std::string_view name);
 
-// "With --preset NAME: -e is --epochs, ..." for each preset that has such flags; for --help-all.
-std::string spelling_help();
+// "With --preset NAME: -e = --epochs; ..." for each of the program's presets that has such flags.
+// For --help-all.
+std::string spelling_help(Program program);
 
 }  // namespace lockstep::trainers

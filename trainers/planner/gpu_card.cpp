@@ -45,7 +45,7 @@ FileJson read_properties(const std::string& path) {
     return json;
   } catch (const FileJson::exception&) {
     throw EnvironmentError(fmt::format("--gpu {}: the file does not describe a GPU", path),
-                           "it is not JSON with a deviceName, or its numbers are none",
+                           "it is not JSON with a deviceName, or has bad numbers",
                            "a file that bench/gpu_suite.sh saved, or --gpu h200");
   }
 }

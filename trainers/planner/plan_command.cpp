@@ -43,8 +43,8 @@ std::string memory_text(const TrainingPlan& plan, const std::string& optimizer) 
   text += memory_line("gradients of parameters, f32", memory.gradients);
   text += memory_line("activations that wait for backward()", memory.activations);
   text += memory_line("short-lived, at the peak", memory.made - memory.activations);
-  text += memory_line("lost between tensors", memory.placed - memory.made);
-  text += memory_line("images on their way, and a graph's", memory.batches);
+  text += memory_line("gaps between tensors", memory.placed - memory.made);
+  text += memory_line("batches in flight and in a graph", memory.batches);
   if (plan.ranks > 1) {
     text += memory_line("parts of a bucket from other ranks", plan.memory().exchange);
   }
@@ -56,7 +56,7 @@ std::string memory_text(const TrainingPlan& plan, const std::string& optimizer) 
   text += fmt::format("  of {:.1f} MiB on the card: {}\n",
                       mib(plan.card.memory_bytes),
                       plan.fits() ? "it fits" : "IT DOES NOT FIT");
-  text += fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
+  text += fmt::format("  largest batch that fits: {} images per rank, {:.2f} MiB each\n",
                       plan.largest_batch(),
                       mib(plan.memory().bytes_per_image()));
   text += memory_line("page-locked on rank 0's host, for saving", memory.saved());
@@ -119,7 +119,7 @@ std::string speed_text(const TrainingPlan& plan) {
   const PredictionConstants& c = plan.constants;
   const double images = static_cast<double>(plan.step.images);
   std::string text = fmt::format(
-      "speed of one {} in images a second (predicted, not measured)\n"
+      "speed of one {} in images per second (predicted, not measured)\n"
       "  {:.0f} GB/s, of which copies reach {:.2f}; {:.0f} TFLOP/s, of which products reach "
       "{:.2f};\n"
       "  engines reach {:.2f} of the op-by-op limit, and each op takes {:.1f} us to launch\n"
@@ -157,7 +157,7 @@ std::string speed_text(const TrainingPlan& plan) {
 std::string scaling_text(const TrainingPlan& plan) {
   const PredictionConstants& c = plan.constants;
   std::string text = fmt::format(
-      "scaling (predicted): {:.1f} MB of gradients in f32, {:.0f} GB/s of NVLink a direction, of "
+      "scaling (predicted): {:.1f} MB of gradients in f32, {:.0f} GB/s of NVLink one way, of "
       "which {:.2f} are reached,\n  {:.0f} us a round, two rounds; backward() hides all buckets "
       "but the last of 25 MiB, or nothing\n",
       mb(plan.step.memory.gradients),
@@ -248,7 +248,7 @@ ModelOptions planned_network(const RunRequest& request) {
 }
 
 std::string heading(const TrainingPlan& plan, const std::string& arch) {
-  return fmt::format("{}, {} parameters, {} images a rank, {} {}, on {} x {}\n",
+  return fmt::format("{}, {} parameters, {} images per rank, {} {}, on {} x {}\n",
                      arch,
                      plan.step.parameters,
                      plan.step.images,

@@ -16,7 +16,7 @@ struct PlanOptions {
   std::vector<std::string> training = {};  // the trainers' flags, as typed
 };
 
-// Returns the report. The default without a preset is ResNet-50 with 256 images a rank at O2.
+// Returns the report. The default without a preset is ResNet-50 with 256 images per rank at O2.
 // Errors: UsageError for an unknown card, and for flags that the trainers refuse or a plan ignores;
 // EnvironmentError for an unusable plan file.
 std::string plan_training(const PlanOptions& options);

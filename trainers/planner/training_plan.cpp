@@ -5,7 +5,7 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr int64_t kBucket = int64_t{25} << 20;
+constexpr int64_t kBucket = comm::BucketCaps{}.bytes;
 
 bool is_product(std::string_view op) {
   return op.starts_with("conv2d") || op.starts_with("linear");

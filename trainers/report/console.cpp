@@ -156,8 +156,8 @@ void Console::progress_line(const std::string& line) {
 void Console::progress_bar(const std::string& line) {
   if (!options_.prints || options_.quiet || options_.progress != ProgressMode::kBar) return;
   // A wrapped bar could not be replaced. The cursor takes a column.
-  const std::optional<int> columns = columns_of(stderr);
-  print(stderr, fmt::format("\r\033[K{}", columns ? cut_to(line, *columns - 1) : line));
+  const std::optional<TerminalSize> size = terminal_size(stderr);
+  print(stderr, fmt::format("\r\033[K{}", size ? cut_to(line, size->columns - 1) : line));
   bar_open_ = true;
 }
 

@@ -63,7 +63,7 @@ std::string progress_bar(
 // moving average.
 std::string accuracy_line(const Evaluation& evaluation, bool apex_lines);
 std::string average_line(const Evaluation& evaluation);
-// Tutorial 001's line. `step` counts finished steps of `steps` in this epoch. Speeds are images a
+// Tutorial 001's line. `step` counts finished steps of `steps` in this epoch. Speeds are images per
 // second over all ranks: of the last print interval, and of the epoch so far.
 std::string apex_progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
 // `batch` counts from 0; speeds are one rank's.

@@ -25,7 +25,7 @@ struct EpochRow {
 std::string csv_header();  // one line
 std::string csv_line(const EpochRow& row);
 
-// Rank 0's.
+// Rank 0 has one.
 class EpochCsv {
  public:
   // A new run starts the file with the header. A run that goes on in epoch `resumed` keeps the rows

@@ -284,7 +284,7 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body, std::string_vie
 void suggest_batch(int64_t images) {
   if (images < 1) return;
   batch_advice() = fmt::format(
-      "-b sets the batch: {} images a rank would leave a tenth of the memory free", images);
+      "-b sets the batch: {} images per rank would leave a tenth of the memory free", images);
 }
 
 std::string_view trainer_advice(Remedy remedy) {

@@ -35,7 +35,7 @@ Advice on_batch(const RunRequest& request) {
   const int64_t images = request.batch.per_rank.value_or(0);
   const bool may_be_16_bit = request.precision.is_mixed() || request.main_py_lines;
   if (!may_be_16_bit || images < kMultiple || images % kMultiple == 0) return std::nullopt;
-  return fmt::format("-b {} is not a multiple of 8, which 16-bit products on GPUs like best: -b {}",
+  return fmt::format("-b {} is not a multiple of 8, fastest for 16-bit products on GPUs: -b {}",
                      images,
                      (images + kMultiple / 2) / kMultiple * kMultiple);
 }

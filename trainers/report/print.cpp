@@ -23,10 +23,12 @@ int output_errno() {
   return first_errno;
 }
 
-std::optional<int> columns_of(std::FILE* to) {
+std::optional<TerminalSize> terminal_size(std::FILE* to) {
   winsize window{};
-  if (ioctl(fileno(to), TIOCGWINSZ, &window) != 0 || window.ws_col == 0) return std::nullopt;
-  return window.ws_col;
+  if (ioctl(fileno(to), TIOCGWINSZ, &window) != 0 || window.ws_col == 0 || window.ws_row == 0) {
+    return std::nullopt;
+  }
+  return TerminalSize{window.ws_col, window.ws_row};
 }
 
 }  // namespace lockstep::trainers

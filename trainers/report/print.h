@@ -14,7 +14,12 @@ void print(std::FILE* to, std::string_view text);
 // The errno of the first failure to print on standard output; 0: there was none.
 int output_errno();
 
-// Columns of the terminal behind `to`; nothing where it is none, or does not say.
-std::optional<int> columns_of(std::FILE* to);
+struct TerminalSize {
+  int columns = 80;
+  int rows = 24;
+};
+
+// The size of the terminal behind `to`; nothing where it is none, or does not say.
+std::optional<TerminalSize> terminal_size(std::FILE* to);
 
 }  // namespace lockstep::trainers

@@ -154,7 +154,7 @@ std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan) {
   for (const BucketSize& bucket : plan.buckets) {
     buckets.push_back(fmt::format("{}:{}", bucket.tensors, bucket.bytes));
   }
-  return {{Kind::kArgument, "images a step", std::to_string(plan.global_batch)},
+  return {{Kind::kArgument, "images per step", std::to_string(plan.global_batch)},
           {Kind::kArgument, "micro-steps", std::to_string(plan.micro_steps)},
           {Kind::kArgument, "shards", std::to_string(plan.shards)},
           {Kind::kArgument, "BN groups", std::to_string(plan.bn_groups)},

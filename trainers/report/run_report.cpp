@@ -11,6 +11,7 @@
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/model/schedule.h"
+#include "trainers/report/number_text.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -31,18 +32,12 @@ std::optional<double> images_per_s(const TrainingResult& result) {
   return static_cast<double>(result.images) / result.training_s;
 }
 
-std::string with_commas(int64_t value) {
-  std::string text = std::to_string(value);
-  for (auto at = std::ssize(text) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
-  return text;
-}
-
-// "20,000 images/s (10,000 a rank)"
+// "20,000 images/s (10,000 per rank)"
 std::string speed_text(const TrainingResult& result, int64_t ranks) {
   const std::optional<double> speed = images_per_s(result);
   if (!speed) return "no step was left to take";
   const auto images = static_cast<int64_t>(*speed);
-  return fmt::format("{} images/s ({} a rank)", with_commas(images), with_commas(images / ranks));
+  return fmt::format("{} images/s ({} per rank)", count_text(images), count_text(images / ranks));
 }
 
 // "97.5 % after epoch 3"
@@ -70,11 +65,11 @@ std::string exchange_text(const ResolvedRun& run) {
       "{} over {}{}", text, run.transport, staged ? ", gradients travel through the host" : "");
 }
 
-// "cpu v3 (oneDNN 2.6.3)", "cuda NVIDIA H200 (sm_90, a graph a step)"
+// "cpu v3 (oneDNN 2.6.3)", "cuda NVIDIA H200 (sm_90, one graph per step)"
 std::string device_text(const ResolvedRun& run) {
   if (run.request.device == Device::kCuda) {
     const cuda::DeviceProperties& gpu = cuda::device_properties();
-    const std::string_view steps = run.runs_as_graph() ? "a graph a step" : "no graph";
+    const std::string_view steps = run.runs_as_graph() ? "one graph per step" : "no graph";
     return fmt::format("cuda {} ({}, {})", gpu.name, gpu.architecture(), steps);
   }
   return fmt::format(
@@ -109,9 +104,9 @@ std::vector<std::string> start_lines(const ResolvedRun& run,
                       counted(run.threads, "thread"),
                       device_text(run),
                       exchange_text(run)),
-          fmt::format("arch {} ({} parameters) · data {} ({}) · {} images a step · {} · seed {}",
+          fmt::format("arch {} ({} parameters) · data {} ({}) · {} images per step · {} · seed {}",
                       run.request.arch,
-                      with_commas(model.parameter_count()),
+                      count_text(model.parameter_count()),
                       run.request.dataset,
                       sizes_text(data),
                       run.batch.images,
@@ -151,10 +146,10 @@ std::vector<std::string> lr_lines(const RunRequest& request,
     }
     lines.push_back(line);
   }
-  if (schedule.watches_validation()) lines.emplace_back("less the cuts of --lr-scheduler plateau");
+  if (schedule.watches_validation()) lines.emplace_back("--lr-scheduler plateau may cut these");
   if (request.early_stopping.patience > 0) {
     lines.push_back(
-        fmt::format("--early-stopping {} may end it before", request.early_stopping.patience));
+        fmt::format("--early-stopping {} may end it early", request.early_stopping.patience));
   }
   return lines;
 }
@@ -226,9 +221,10 @@ void report_end(Console& console,
   if (result.final && console.options().tutorial != TutorialLines::kDemo) {
     console.result(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
   }
-  console.result(fmt::format("{} · {} steps · {:.1f} s in all · {}",
+  console.result(fmt::format("{} · {} step{} · {:.1f} s in all · {}",
                              best_text(result, run.request),
-                             with_commas(result.steps),
+                             count_text(result.steps),
+                             result.steps == 1 ? "" : "s",
                              wall_s,
                              speed_text(result, run.batch.ranks)));
   const std::string folder = directory.string();
@@ -240,7 +236,7 @@ void report_end(Console& console,
     console.result(fmt::format("best    {0}/checkpoints/best.safetensors (there: {0}.pt)", folder));
   }
   console.result(fmt::format("record  {}/run.json", folder));
-  console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object a line)", folder));
+  console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object per line)", folder));
 }
 
 }  // namespace lockstep::trainers

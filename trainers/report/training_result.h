@@ -35,6 +35,7 @@ struct RankSeconds {
     loader += other.loader;
     return *this;
   }
+  // Without the loader's, of which nobody needs a mean.
   RankSeconds operator/(double count) const {
     return {.own = own / count, .exposed = exposed / count, .hidden = hidden / count};
   }

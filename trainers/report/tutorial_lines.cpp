@@ -43,7 +43,7 @@ void note_batch(const Options& options,
   const int64_t theirs = main_py_shares(batch, 0, ranks_of_node).batch_per_rank * run.batch.ranks;
   if (theirs == run.batch.images) return;
   notes.push_back(
-      fmt::format("note: {} images a step (main.py: {}{}): its -b is a node's, ours a rank's; "
+      fmt::format("note: {} images per step (main.py: {}{}): its -b is a node's, ours a rank's; "
                   "--global-batch-size counts those of all ranks",
                   run.batch.images,
                   theirs,

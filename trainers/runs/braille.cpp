@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "trainers/runs/number_text.h"
+#include "trainers/report/number_text.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -73,9 +73,9 @@ std::string learning_charts(ViewedRuns runs) {
   const bool far = falls_far(runs);
   const char* const unit = far ? "nats an image, logarithmic" : "nats an image";
   const Series train_loss{"train/loss", "training", 0};
-  const Series val_loss{"val/loss", "validation", 1, true};
+  const Series val_loss{"val/loss", "test", 1, true};
   const Series train_acc{"train/acc1", "training", 0};
-  const Series val_acc{"val/acc1", "validation", 1, true};
+  const Series val_acc{"val/acc1", "test", 1, true};
   const Series average{"val-ema/acc1", "moving average", 2, true};
   if (runs.size() == 1) {
     return CurveChart(runs, {.title = "Loss", .unit = unit, .logarithmic = far})
@@ -93,9 +93,9 @@ std::string learning_charts(ViewedRuns runs) {
         .add(series)
         .html();
   };
-  return chart("Training loss", unit, train_loss) + chart("Validation loss", unit, val_loss) +
+  return chart("Training loss", unit, train_loss) + chart("Test loss", unit, val_loss) +
          chart("Training accuracy", "top 1, %", train_acc) +
-         chart("Validation accuracy", "top 1, %", val_acc);
+         chart("Test accuracy", "top 1, %", val_acc);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include "core/atomic_file.h"
 #include "core/version.h"
 #include "trainers/config/run_files.h"
+#include "trainers/report/number_text.h"
 #include "trainers/report/process.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/html.h"
-#include "trainers/runs/number_text.h"
 #include "trainers/runs/report_parts.h"
 #include "trainers/runs/verdict.h"
 

@@ -6,9 +6,9 @@
 
 #include "core/digest.h"
 #include "trainers/options/flag_table.h"
+#include "trainers/report/number_text.h"
 #include "trainers/report/process.h"
 #include "trainers/runs/html.h"
-#include "trainers/runs/number_text.h"
 #include "trainers/runs/report_parts.h"
 #include "trainers/runs/verdict.h"
 
@@ -108,7 +108,7 @@ std::string bits_of(const ViewedRun& run) {
   const std::pair<std::string, std::string> facts[] = {
       {"digest of the weights", digest_text(record)},
       {"digest of the data", mono(record.data_digest)},
-      {"images a step", count_text(plan.global_batch)},
+      {"images per step", count_text(plan.global_batch)},
       {"micro-steps", std::to_string(plan.micro_steps)},
       {"shards", std::to_string(plan.shards)},
       {"batch-norm groups", std::to_string(plan.bn_groups)},

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
+#include "trainers/report/number_text.h"
 #include "trainers/runs/chart.h"
 #include "trainers/runs/html.h"
-#include "trainers/runs/number_text.h"
 #include "trainers/runs/report_parts.h"
 
 namespace lockstep::trainers {

@@ -9,8 +9,8 @@
 #include "core/digest.h"
 #include "core/words.h"
 #include "trainers/config/run_files.h"
+#include "trainers/report/number_text.h"
 #include "trainers/report/process.h"
-#include "trainers/runs/number_text.h"
 #include "trainers/runs/report_parts.h"
 #include "trainers/runs/text_table.h"
 #include "trainers/runs/verdict.h"
@@ -165,7 +165,7 @@ std::string compare_runs(std::span<const ViewedRun> runs) {
   add("ranks", [](const ViewedRun& run) { return std::to_string(run.record.ranks.size()); });
   add("steps", [](const ViewedRun& run) { return count_text(run.curves.last_step()); });
   add("training loss", [](const ViewedRun& run) { return end_of(run, "train/loss"); });
-  add("validation loss", [](const ViewedRun& run) { return end_of(run, "val/loss"); });
+  add("test loss", [](const ViewedRun& run) { return end_of(run, "val/loss"); });
   add("accuracy", accuracy_text);
   add("images/s", speed_text);
   add("median step", median_text);

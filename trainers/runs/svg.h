@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "trainers/report/number_text.h"
 #include "trainers/runs/chart.h"
-#include "trainers/runs/number_text.h"
 
 namespace lockstep::trainers {
 

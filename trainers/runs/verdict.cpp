@@ -8,7 +8,7 @@
 
 #include "core/digest.h"
 #include "trainers/loop/step_figures.h"
-#include "trainers/runs/number_text.h"
+#include "trainers/report/number_text.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -67,7 +67,7 @@ std::string reached(const ViewedRun& run) {
     return fmt::format("{} is training and has logged {} so far.", arch, steps);
   }
   if (run.state == RunState::kBroken) {
-    return fmt::format("{} broke off after {}: its process is gone and wrote no end.", arch, steps);
+    return fmt::format("{} was killed after {}: its process is gone.", arch, steps);
   }
   if (run.state != RunState::kDone && run.record.exit_code) {
     return fmt::format("{} ended after {} with {}.", arch, steps, exit_text(*run.record.exit_code));
@@ -100,7 +100,7 @@ std::string bound_text(const SpeedVerdict& speed) {
           "steps waited {:.0f} % of their time for images (the loader was busy with {}), "
           "so the loader bound it",
           percent(speed.share),
-          speed.busy.empty() ? "nothing that it tells" : speed.busy);
+          speed.busy.empty() ? "unknown work" : speed.busy);
     case RunBound::kSlowRank:
       return fmt::format("rank {} was {:.0f} % slower than the others, which waited for it",
                          speed.rank,

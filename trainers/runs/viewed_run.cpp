@@ -64,7 +64,7 @@ RunRecord record_in(const fs::path& directory) {
 }  // namespace
 
 std::string_view name_of(RunState state) {
-  constexpr std::string_view kNames[] = {"done", "stopped", "failed", "running", "broken off"};
+  constexpr std::string_view kNames[] = {"done", "stopped", "failed", "running", "killed"};
   return kNames[static_cast<size_t>(state)];
 }
 

@@ -10,9 +10,9 @@
 #include <fmt/core.h>
 
 #include "core/words.h"
+#include "trainers/report/number_text.h"
 #include "trainers/runs/braille.h"
 #include "trainers/runs/frame_text.h"
-#include "trainers/runs/number_text.h"
 #include "trainers/runs/verdict.h"
 
 namespace lockstep::trainers {
@@ -96,7 +96,7 @@ std::string slowest_strip(const ViewedRun& run, int64_t rank, int columns) {
   return strip;
 }
 
-std::vector<std::string> frame_ranks(const ViewedRun& run, FrameSize size) {
+std::vector<std::string> frame_ranks(const ViewedRun& run, TerminalSize size) {
   const auto count = std::ssize(run.record.ranks);
   const auto max_rows = std::max<std::ptrdiff_t>(2, size.rows / 6);
   if (count < 2 || size.columns < 30) return {};
@@ -136,7 +136,7 @@ bool spans_far(const Curve& curve) {
 // A title and the two curves below it.
 std::vector<std::string> frame_plot(const ViewedRun& run,
                                     const PlotContent& content,
-                                    FrameSize size,
+                                    TerminalSize size,
                                     bool colors) {
   const Curve& train = run.curves.curve(content.train);
   const Curve& test = run.curves.curve(content.test);
@@ -160,7 +160,7 @@ std::vector<std::string> frame_plot(const ViewedRun& run,
   return lines;
 }
 
-std::vector<std::string> frame_plots(const ViewedRun& run, FrameSize size, bool colors) {
+std::vector<std::string> frame_plots(const ViewedRun& run, TerminalSize size, bool colors) {
   constexpr int kLowest = 4;  // with its title
   const PlotContent loss{"loss", "train/loss", "val/loss"};
   const PlotContent accuracy{"accuracy, %", "train/acc1", "val/acc1"};
@@ -207,7 +207,7 @@ std::vector<std::string> frame_warnings(const ViewedRun& run) {
 }
 
 // Warnings, then the last evaluations.
-std::vector<std::string> frame_news(const ViewedRun& run, FrameSize size, bool colors) {
+std::vector<std::string> frame_news(const ViewedRun& run, TerminalSize size, bool colors) {
   std::vector<std::string> lines;
   for (const std::string& text : frame_warnings(run)) {
     lines.push_back(FrameLine(size.columns, colors).add("! " + text, kWarningColor).text());
@@ -236,7 +236,7 @@ std::string state_sentence(const ViewedRun& run, bool follows) {
     case RunState::kRunning:
       return follows ? "The run goes on; Ctrl-C closes this view alone." : "The run goes on.";
     case RunState::kBroken:
-      return "The run has ended: it broke off, its process is gone.";
+      return "The run has ended: it was killed, its process is gone.";
     case RunState::kDone:
     case RunState::kStopped:
     case RunState::kFailed:
@@ -255,7 +255,7 @@ std::string state_sentence(const ViewedRun& run, bool follows) {
 }  // namespace
 
 std::vector<std::string> watch_frame(const ViewedRun& run, const WatchView& view) {
-  const FrameSize size = view.size;
+  const TerminalSize size = view.size;
   std::vector<std::string> lines = frame_heading(run, size.columns);
   const auto append = [&](const std::vector<std::string>& more) {
     lines.insert(lines.end(), more.begin(), more.end());

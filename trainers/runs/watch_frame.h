@@ -4,17 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "trainers/report/print.h"
 #include "trainers/runs/viewed_run.h"
 
 namespace lockstep::trainers {
 
-struct FrameSize {
-  int columns = 80;
-  int rows = 24;
-};
-
 struct WatchView {
-  FrameSize size = {};
+  TerminalSize size = {};
   bool colors = false;   // by escape sequences
   bool follows = false;  // the picture will change, until Ctrl-C
 };

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kMaxRanks = 100'000;
 
 [[noreturn]] void refuse_trace(const fs::path& file, const std::string& why) {
-  throw DataError(fmt::format("{} is no trace of Lockstep's", printable(file.string())),
+  throw DataError(fmt::format("{} is not a trace of Lockstep's", printable(file.string())),
                   why,
                   "the trace.json of a run with --trace A:B");
 }

@@ -140,7 +140,7 @@ std::string verdict_text(const TraceVerdict& verdict, const std::vector<StepPart
       return fmt::format("the loader: {:.0f} % of the time or more goes into waiting for images",
                          percent);
     case StepBound::kExchange:
-      return fmt::format("the network: {:.0f} % of a step or more is exchange that nothing hides",
+      return fmt::format("the exchange: {:.0f} % of a step or more is exposed communication",
                          percent);
     case StepBound::kSkew:
       return fmt::format(
@@ -185,7 +185,7 @@ std::vector<StepParts> step_parts(const std::vector<TracedStep>& steps) {
 TraceVerdict verdict_on(const std::vector<StepParts>& steps) {
   if (steps.size() < kMinTracedSteps) {
     return {.abstains = fmt::format(
-                "{} steps are too few, {} or more show a habit", steps.size(), kMinTracedSteps)};
+                "{} steps are too few, a verdict needs {}", steps.size(), kMinTracedSteps)};
   }
   TraceVerdict verdict;
   double largest = 0;
@@ -205,10 +205,11 @@ TraceVerdict verdict_on(const std::vector<StepParts>& steps) {
 std::string describe_trace(const TraceContents& trace) {
   if (trace.steps.empty()) return "verdict none: the trace has no step of all ranks\n";
   std::string text =
-      fmt::format("steps {} to {} on {} ranks, whose clocks agree within {:.3f} ms\n",
+      fmt::format("steps {} to {} on {} rank{}, whose clocks agree within {:.3f} ms\n",
                   trace.steps.front().number,
                   trace.steps.back().number,
                   trace.steps.front().ranks.size(),
+                  trace.steps.front().ranks.size() == 1 ? "" : "s",
                   trace.clock_error_us / 1000);
   const bool is_summed = std::ranges::all_of(trace.steps, [](const TracedStep& step) {
     return std::ranges::all_of(step.ranks, [](const RankStep& rank) { return rank.summed > 0; });

@@ -194,11 +194,11 @@ class Unpickler {
     const PickleRef arguments = pop();
     const std::vector<PickleRef>& given =
         as<PickledTuple>(arguments, "calls something without a tuple").items;
-    const std::string& name = as<PickledGlobal>(pop(), "calls what is no name").name;
+    const std::string& name = as<PickledGlobal>(pop(), "calls what is not a name").name;
     if (name == pickle::kOrderedDict && given.empty()) return push(PickledDict{});
     if (name == pickle::kRebuildTensor && given.size() == 6) return push(make_tensor(given));
     if (name == pickle::kRebuildParameter && given.size() == 3) {
-      return push(as<PickledTensor>(given[0], "makes a parameter of what is no tensor"));
+      return push(as<PickledTensor>(given[0], "makes a parameter of what is not a tensor"));
     }
     refuse(fmt::format("it calls {} with {} arguments", name, given.size()));
   }
@@ -229,7 +229,7 @@ class Unpickler {
     PickledStorage storage{.type = type.substr(kTorch.size()),
                            .key = key,
                            .elements = as<int64_t>(given[4], "has a storage without a size")};
-    if (storage.elements < 0) damaged("a storage has fewer than no elements");
+    if (storage.elements < 0) damaged("a storage has a negative size");
     push(std::move(storage));
   }
 
@@ -242,19 +242,19 @@ class Unpickler {
     std::vector<int64_t> values;
     values.reserve(items.size());
     for (const PickleRef item : items) {
-      values.push_back(as<int64_t>(item, "has a shape of what is no number"));
+      values.push_back(as<int64_t>(item, "has a shape of what is not a number"));
     }
     return values;
   }
 
   void append(const std::vector<PickleRef>& items) {
-    as<PickledList>(top(), "appends to what is no list");
+    as<PickledList>(top(), "appends to what is not a list");
     auto& list = std::get<PickledList>(result_.values[top()]);
     list.items.insert(list.items.end(), items.begin(), items.end());
   }
 
   void set_items(const std::vector<PickleRef>& items) {
-    as<PickledDict>(top(), "sets an item of what is no dict");
+    as<PickledDict>(top(), "sets an item of what is not a dict");
     if (items.size() % 2 != 0) damaged("a key has no value");
     auto& dict = std::get<PickledDict>(result_.values[top()]);
     for (size_t i = 0; i < items.size(); i += 2) dict.items.emplace_back(items[i], items[i + 1]);

@@ -19,8 +19,8 @@ namespace {
 // Shard k has rows [row[k], row[k + 1]) and chunks [chunk[k], chunk[k + 1]), at least one.
 struct ChunkTable {
   int count = 0;
-  int64_t row[kMaxShards + 1] = {};
-  int chunk[kMaxShards + 1] = {};
+  int64_t row[kMaxShardsOfRank + 1] = {};
+  int chunk[kMaxShardsOfRank + 1] = {};
 
   int chunks() const { return chunk[count]; }
   __device__ int shard_of(int of_chunk) const {

@@ -4,22 +4,21 @@
 #include <fmt/core.h>
 
 #include "core/shards.h"
+#include "kernels/support/cuda/shard_limits.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int64_t kMaxShards = 256;
-
 struct ShardTable {
   int count = 0;
-  int64_t begin[kMaxShards + 1] = {};
+  int64_t begin[kMaxShardsOfRank + 1] = {};
 };
 
-// Errors: ShapeError for more than kMaxShards shards on this rank.
+// Errors: ShapeError for more than kMaxShardsOfRank shards on this rank.
 inline ShardTable shard_table(const Shards& shards) {
-  if (shards.local() > kMaxShards) {
+  if (shards.local() > kMaxShardsOfRank) {
     throw ShapeError(fmt::format(
-        "[cuda] shards: got {} on a rank, expected {} at most", shards.local(), kMaxShards));
+        "[cuda] shards: got {} on a rank, expected {} at most", shards.local(), kMaxShardsOfRank));
   }
   ShardTable table;
   table.count = static_cast<int>(shards.local());

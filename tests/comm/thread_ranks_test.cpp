@@ -1,13 +1,12 @@
-#include "comm/thread_communicator.h"
-
 #include <atomic>
 
 #include <gtest/gtest.h>
 
+#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
 #include "tests/support/collectives.h"
 
-namespace lockstep::comm::thread_communicator_test {
+namespace lockstep::comm::thread_ranks_test {
 namespace {
 
 class RankCounts : public ::testing::TestWithParam<int> {};
@@ -54,4 +53,4 @@ TEST(SingleCommunicator, CountsWhatIsReducedAsOthersDo) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm::thread_communicator_test
+}  // namespace lockstep::comm::thread_ranks_test

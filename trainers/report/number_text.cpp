@@ -1,4 +1,4 @@
-#include "trainers/runs/number_text.h"
+#include "trainers/report/number_text.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "trainers/cli/run_commands.h"
+#include "trainers/cli/report_command.h"
 
 #include <filesystem>
 

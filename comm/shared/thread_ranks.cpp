@@ -1,4 +1,4 @@
-#include "comm/thread_communicator.h"
+#include "comm/shared/thread_ranks.h"
 
 #include <cstring>
 #include <exception>

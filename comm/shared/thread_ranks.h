@@ -1,4 +1,4 @@
-// Ranks as threads of one process, for tests and ThreadSanitizer.
+// Ranks as threads of one process, for spawn() and --parallel dp.
 #pragma once
 
 #include <atomic>
