@@ -76,6 +76,12 @@ IpcExchange::IpcExchange(Communicator& peers,
 IpcExchange::~IpcExchange() {
   watchdog_.before_end();
   if (std::uncaught_exceptions() > exceptions_) return;  // the others may never come here
+  std::vector<cuda::InterprocessEvent> own;  // which end after the others have closed theirs
+  const auto me = static_cast<size_t>(peers_.rank());
+  for (const Route& route : routes_) {
+    own.push_back(route.bucket.ready[me]);
+    own.push_back(route.bucket.done[me]);
+  }
   try {
     peers_.barrier();  // nobody's work needs what the others share
     routes_.clear();

@@ -12,7 +12,7 @@
 
 namespace lockstep::comm::ipc {
 
-// One bucket of every rank, by rank; this rank's own are its own.
+// One bucket of every rank, by rank; at this rank's index, its own tensor and events.
 struct PeerBucket {
   std::string label;
   std::vector<Tensor> values;

@@ -25,7 +25,9 @@ Api::Api(const std::string& soname) : library_("NCCL 2", soname, kWithout, Remed
       fmt::format("it is {}, the exchange of gradients needs {} or newer",
                   version(),
                   cuda::version_text(kOldest)),
-      fmt::format("pip install nvidia-nccl-cu13, or the package of NVIDIA; or {}", kWithout),
+      fmt::format("pip install nvidia-nccl-cu{}, or the package of NVIDIA; or {}",
+                  CUDART_VERSION / 1000,
+                  kWithout),
       Remedy::kHostExchange);
 }
 

@@ -9,7 +9,7 @@
 
 namespace lockstep::comm::nccl {
 
-// Thread safety: all may be called.
+// Thread safety: all functions may be called from any thread.
 class Api {
  public:
   // Errors: EnvironmentError, in three lines, for an NCCL that is missing, is older than 2.18, or

@@ -69,47 +69,55 @@ Ranks::~Ranks() {
 
 void Ranks::group(std::string_view what, FunctionRef<void()> body) {
   require(api_.group_start(), what);
-  body();
-  accept(api_.group_end(), what);
+  in_group_ = ncclSuccess;
+  try {
+    body();
+  } catch (...) {
+    api_.group_end();  // else the thread's later calls would belong to this group
+    throw;
+  }
+  const ncclResult_t ended = api_.group_end();
+  require(in_group_, what);
+  accept(ended, what);
   require(settle(what), what);
 }
 
 void Ranks::send(const Tensor& from, int to, Stream& stream) {
-  accept(api_.send(from.bytes(),
-                   static_cast<size_t>(from.numel()),
-                   type_of(from.dtype()),
-                   to,
-                   comm_,
-                   stream.cuda()),
-         "a send");
+  note(api_.send(from.bytes(),
+                 static_cast<size_t>(from.numel()),
+                 type_of(from.dtype()),
+                 to,
+                 comm_,
+                 stream.cuda()));
 }
 
 void Ranks::receive(Tensor& to, int from, Stream& stream) {
-  accept(api_.recv(to.bytes(),
-                   static_cast<size_t>(to.numel()),
-                   type_of(to.dtype()),
-                   from,
-                   comm_,
-                   stream.cuda()),
-         "a receive");
+  note(api_.recv(to.bytes(),
+                 static_cast<size_t>(to.numel()),
+                 type_of(to.dtype()),
+                 from,
+                 comm_,
+                 stream.cuda()));
 }
 
 void Ranks::broadcast(Tensor& tensor, int root, Stream& stream) {
-  accept(
-      api_.broadcast(
-          tensor.bytes(), tensor.bytes(), tensor.nbytes(), ncclUint8, root, comm_, stream.cuda()),
-      "a broadcast");
+  note(api_.broadcast(
+      tensor.bytes(), tensor.bytes(), tensor.nbytes(), ncclUint8, root, comm_, stream.cuda()));
 }
 
 void Ranks::all_reduce(Tensor& values, Stream& stream) {
-  accept(api_.all_reduce(values.bytes(),
-                         values.bytes(),
-                         static_cast<size_t>(values.numel()),
-                         type_of(values.dtype()),
-                         ncclSum,
-                         comm_,
-                         stream.cuda()),
-         "an all-reduce");
+  note(api_.all_reduce(values.bytes(),
+                       values.bytes(),
+                       static_cast<size_t>(values.numel()),
+                       type_of(values.dtype()),
+                       ncclSum,
+                       comm_,
+                       stream.cuda()));
+}
+
+// A failure is reported by group(), once the group has ended.
+void Ranks::note(ncclResult_t result) {
+  if (in_group_ == ncclSuccess && result != ncclInProgress) in_group_ = result;
 }
 
 void Ranks::check(std::string_view what) {

@@ -63,6 +63,7 @@ class Ranks {
   [[noreturn]] void fail(const CommError& error);
   void require(ncclResult_t result, std::string_view what);
   void accept(ncclResult_t result, std::string_view what);  // accepts calls in progress too
+  void note(ncclResult_t result);                           // of a call in a group
   ncclResult_t settle(std::string_view what);
   ncclResult_t state() const;
   std::string text_of(ncclResult_t result) const;
@@ -73,6 +74,7 @@ class Ranks {
   int rank_ = 0;
   int size_ = 1;
   ncclComm_t comm_ = nullptr;
+  ncclResult_t in_group_ = ncclSuccess;  // the first failure of a group's calls
   std::optional<CommError> failure_;
   std::jthread aborting_;  // the last member: it ends first
 };

@@ -1,5 +1,6 @@
-// Chooses the GPU of this process. No header of core/cuda but launch.h and error.h includes a CUDA
-// toolkit header: a build without CUDA has the same functions (core/cuda_absent.cpp), which throw.
+// Chooses the GPU of this process. No header of core/cuda but launch.h, launch_shape.h and error.h
+// includes a CUDA toolkit header: a build without CUDA has the same functions
+// (core/cuda_absent.cpp), which throw.
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include "core/cuda/launch_shape.h"
+#include "core/cuda/watch.h"
 #include "core/stream.h"
 
 #if !defined(LOCKSTEP_EMULATION)
@@ -20,7 +21,8 @@
 namespace lockstep::cuda {
 
 // Queues kernel<<<shape>>>(arguments...). An empty grid is no launch. Arguments are converted to
-// the kernel's parameters; a wrong number of them does not compile. Errors: CudaError with `op`.
+// the kernel's parameters; a wrong number of them does not compile. Errors: CudaError with `op`;
+// those of limit_queue().
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream,
             const char* op,
@@ -76,6 +78,7 @@ void launch(Stream& stream,
       },
       values);
 #endif
+  limit_queue(stream.cuda());
 }
 
 }  // namespace lockstep::cuda

@@ -1,11 +1,11 @@
 #include "core/cuda/watch.h"
 
 #include <thread>
-#include <utility>
 
 #include <cuda_runtime_api.h>
 
 #include "core/check.h"
+#include "core/cuda/graph.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -14,13 +14,29 @@ Watch* watching = nullptr;
 
 }  // namespace
 
-Watch::Watch(std::vector<CUstream_st*> streams) : streams_(std::move(streams)) {
+Watch::Watch(std::vector<CUstream_st*> streams) {
+  for (CUstream_st* const stream : streams) queues_.push_back({.stream = stream});
   LS_CHECK(watching == nullptr, "[watch] another one lives");
   watching = this;
 }
 
 Watch::~Watch() {
   watching = nullptr;
+}
+
+void Watch::wait_for_streams() {
+  for (const Queue& queue : queues_) wait_watched(queue.stream);
+}
+
+// Waits for the launches up to the last mark but one, so twice kLaunches may be queued.
+void Watch::limit_queue(CUstream_st* stream) {
+  constexpr int kLaunches = 128;
+  for (Queue& queue : queues_) {
+    if (queue.stream != stream || ++queue.launches < kLaunches || is_recording(stream)) continue;
+    queue.launches = 0;
+    if (queue.mark) queue.mark->synchronize();
+    queue.mark.emplace().record(stream);
+  }
 }
 
 void Watch::before_end() noexcept {
@@ -51,8 +67,11 @@ void wait_watched(CUstream_st* stream) {
 }
 
 void wait_watched_streams() {
-  if (watching == nullptr) return;
-  for (CUstream_st* const stream : watching->streams()) wait_watched(stream);
+  if (watching != nullptr) watching->wait_for_streams();
+}
+
+void limit_queue(CUstream_st* stream) {
+  if (watching != nullptr) watching->limit_queue(stream);
 }
 
 void tell_watch_of_end() noexcept {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <vector>
 
+#include "core/cuda/stream.h"
 #include "core/error.h"
 #include "core/function_ref.h"
 
@@ -29,12 +31,20 @@ class Watch {
   // throw. Waits for the watched streams first; if look() throws, the process ends.
   void before_end() noexcept;
 
-  const std::vector<CUstream_st*>& streams() const { return streams_; }
+  // As wait_watched_streams() and limit_queue() below.
+  void wait_for_streams();
+  void limit_queue(CUstream_st* stream);
 
  private:
+  struct Queue {
+    CUstream_st* stream;
+    int launches = 0;  // since `mark` was recorded
+    std::optional<Event> mark = {};
+  };
+
   [[noreturn]] virtual void end_process(const Error& why) noexcept = 0;
 
-  std::vector<CUstream_st*> streams_;
+  std::vector<Queue> queues_;
 };
 
 // Call it before a call that waits in the driver. While a Watch lives, waits until the stream is
@@ -45,6 +55,10 @@ void wait_watched(CUstream_st* stream);
 void wait_watched_while(FunctionRef<bool()> is_busy);
 // Waits in the same way for all of the watch's streams, before a wait for the whole device.
 void wait_watched_streams();
+// Call it after a launch. The driver's queue is finite, and a launch into a full one waits in the
+// driver, where nobody looks. So while a Watch lives, each of its streams has at most a few hundred
+// launches queued; those of a graph do not count. Errors: those of Watch::look().
+void limit_queue(CUstream_st* stream);
 // Call it before destroying a stream or freeing memory, which waits for the device.
 void tell_watch_of_end() noexcept;
 

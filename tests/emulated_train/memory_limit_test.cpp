@@ -58,6 +58,17 @@ TEST(MemoryPlanned, CountsTheSizeOfTestedImages) {
   EXPECT_GT(bytes(16), 3 * bytes(8));
 }
 
+TEST(MemoryPlanned, CountsGradientsThatAreRoundedToSendThem) {
+  const trainers::ModelOptions network = {.arch = "resnet20", .classes = 10, .image = {3, 8, 8}};
+  ResolvedRun run = two_epochs(4, true);
+  const auto plan = [&] {
+    return trainers::plan_memory(run, network, kTrainImages, {kTestImages, network.image});
+  };
+  const int64_t exact = plan().needed();
+  run.request.exchange.wire = Dtype::kF16;
+  EXPECT_EQ(plan().needed() - exact, plan().step.gradients / 2);
+}
+
 std::unique_ptr<nn::Module> make_resnet20(const nn::Init& init) {
   return std::make_unique<nn::CifarResNet>(init, 20);
 }
@@ -150,7 +161,8 @@ TEST_F(CudaAuditA1Programs, AConvNetTrainsInWhatThePlanPromises) {
 TEST_F(CudaAuditC4Programs, RefuseBeforeTheFirstStep) {
   const ProgramResult refused = train("run", 16, true, needed(16, true) * 9 / 10);
   EXPECT_EQ(refused.exit_code, 5) << said(refused);
-  EXPECT_EQ(count_of(refused.err, "a step of 16 images a rank does not fit the GPU's memory\n"), 1)
+  EXPECT_EQ(count_of(refused.err, "a step of 16 images per rank does not fit the GPU's memory\n"),
+            1)
       << refused.err;
   EXPECT_EQ(count_of(refused.err, "\n  why: "), 1) << refused.err;
   EXPECT_EQ(count_of(refused.err, "\n  try: at most "), 1) << refused.err;

@@ -16,6 +16,7 @@
 #include "core/cuda/device.h"
 #include "core/cuda/graph.h"
 #include "core/transfer.h"
+#include "kernels/elementwise/fill.h"
 #include "tests/emulated_train/rank_values.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
@@ -82,6 +83,7 @@ struct Setting {
   bool records = true;
   bool fails = false;        // rank 0 does
   bool ends = false;         // rank 1 does, before its fourth sum
+  int launches = 0;          // queued after each sum
   const char* fault = "";    // LOCKSTEP_EMULATION_NCCL
   const char* forgets = "";  // LOCKSTEP_EMULATION_FORGETS
   std::chrono::milliseconds deadline{1000};
@@ -131,6 +133,7 @@ int sum_on(Communicator& peers, const Setting& setting) {
       works[b]->wait();
       transfer(compute, buckets[b].values, out[b]);
     }
+    for (int i = 0; i < setting.launches; ++i) kernels::fill(compute, 0, heard[0]);
   };
   cuda::Graph graph;
   for (int step = 0; step < 6; ++step) {
@@ -274,6 +277,27 @@ TEST(NcclExchange, FailuresEndInTheirExitCodes) {
   for (const char* fault : {"init-hangs", "hangs:5", "hangs:11", "async-error:5"}) {
     EXPECT_EQ(exit_code(2, {.fault = fault}), 75) << fault;
   }
+}
+
+TEST(NcclRanks, AFailureInAGroupEndsTheGroup) {
+  emulation::reset_runtime();
+  SingleCommunicator alone;
+  Stream stream(Device::kCuda);
+  Tensor sum = Tensor::zeros({131}, Dtype::kF32, Device::kCuda);
+  setenv("LOCKSTEP_EMULATION_NCCL", "late-error:1", 1);
+  {
+    Ranks failing(alone, std::chrono::milliseconds(1000));
+    failing.group("a sum", [&] { failing.all_reduce(sum, stream); });
+    EXPECT_THROW(failing.group("another", [&] { failing.all_reduce(sum, stream); }), CommError);
+  }
+  unsetenv("LOCKSTEP_EMULATION_NCCL");
+  Ranks others(alone, std::chrono::milliseconds(1000));
+  others.group("a sum", [&] { others.all_reduce(sum, stream); });
+}
+
+// CUDA's queue of launches is finite, and a launch into a full one waits where nobody looks.
+TEST(NcclExchange, AHungCollectiveIsNoticedByAHostThatOnlyLaunches) {
+  EXPECT_EQ(exit_code(2, {.records = false, .launches = 3000, .fault = "hangs:5"}), 75);
 }
 
 // Of the emulation: a group's sums are of its tensors in the order of the calls.

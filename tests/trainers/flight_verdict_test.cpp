@@ -130,6 +130,19 @@ TEST(FlightVerdict, BlamesNoRankThatGaveUp) {
   expect_named(run, FlightCause::kStopped, "rank 1 is stopped by a signal");
 }
 
+// Over NCCL both ranks wait for their GPUs, in a graph or between calls.
+TEST(FlightVerdict, BlamesNoRankForAWaitForTheGpu) {
+  RunFlight run{.ranks = 2, .flights = {}, .problems = {}};
+  for (const int rank : {0, 1}) {
+    MadeFlight flight(rank, 2);
+    flight.take_step(3, 3);
+    if (rank == 0) flight->enter_part("graph", -1);
+    if (rank == 1) flight->end(75, "gave up waiting in NCCL");
+    run.flights.push_back(flight.seen('R'));
+  }
+  expect_none(run, "the ranks gave up between calls, as in a wait for their GPUs");
+}
+
 TEST(FlightVerdict, NamesARankThatWasStoppedInAWaitWhenAllOthersHaveGivenUp) {
   RunFlight run = run_with([](MadeFlight& flight) { flight.wait_in_step(3, 3); }, kProcessStopped);
   for (const int rank : {0, 2}) {
@@ -139,6 +152,15 @@ TEST(FlightVerdict, NamesARankThatWasStoppedInAWaitWhenAllOthersHaveGivenUp) {
     run.flights[static_cast<size_t>(rank)] = gave_up.seen('R');
   }
   expect_named(run, FlightCause::kStopped, "rank 1 is stopped by a signal; ranks 0, 2 wait for it");
+}
+
+TEST(FlightVerdict, NamesALoneRankThatWasKilled) {
+  RunFlight alone{.ranks = 1, .flights = {}, .problems = {}};
+  alone.flights = {MadeFlight(0, 1).seen(kProcessGone)};
+  const FlightVerdict verdict = verdict_on(alone);
+  EXPECT_EQ(verdict.cause, FlightCause::kCrashed);
+  EXPECT_THAT(verdict.culprits, ElementsAre(0));
+  EXPECT_EQ(verdict.text, "rank 0 crashed or was killed: its process is gone");
 }
 
 TEST(FlightVerdict, AbstainsWithoutEvidence) {

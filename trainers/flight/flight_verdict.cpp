@@ -160,6 +160,21 @@ bool is_stalled(const Flights& flights, const Flights& waiting, int64_t end) {
   return end - since >= std::max(kSecond, 3 * std::min(median_step(flights), 1000 * kSecond));
 }
 
+// A wait in a call stays in the record when it fails.
+bool gave_up_between_calls(const RankFlight* flight) {
+  return gave_up(*flight) && !flight->state.wait && !flight->state.open_call;
+}
+
+// Whether a rank cannot go on, or has not come as far as those that wait.
+bool shows_culprit(const Flights& suspects, const Flights& waiting) {
+  const auto last_call = [](const RankFlight* flight) { return flight->state.last_call.number; };
+  const int64_t awaited = last_call(*std::ranges::min_element(waiting, {}, last_call));
+  return std::ranges::any_of(suspects, [&](const RankFlight* flight) {
+    return flight->state.end || crashed(*flight) || flight->process == kProcessStopped ||
+           last_call(flight) < awaited;
+  });
+}
+
 FlightVerdict lost_message(const Flights& waiting, int64_t end) {
   const RankFlight& first = **std::ranges::min_element(
       waiting, {}, [](const RankFlight* flight) { return wait_of(*flight).number; });
@@ -299,7 +314,8 @@ FlightVerdict verdict_on(const RunFlight& run) {
     } else if (!gave_up(*flight)) {
       suspects.push_back(flight);
     }
-    if (flight->state.end && !ended_well(*flight) && !gave_up(*flight)) failed.push_back(flight);
+    const bool ended_badly = flight->state.end && !ended_well(*flight) && !gave_up(*flight);
+    if (ended_badly || crashed(*flight)) failed.push_back(flight);
   }
   if (std::ranges::all_of(all, [](const RankFlight* flight) { return ended_well(*flight); })) {
     return none("the run ended by itself");
@@ -318,6 +334,9 @@ FlightVerdict verdict_on(const RunFlight& run) {
   }
   if (waiting.empty()) return none("no rank waits for another");
   if (!is_stalled(all, waiting, end)) return none("the ranks go on: no wait is long");
+  if (std::ranges::all_of(waiting, gave_up_between_calls) && !shows_culprit(suspects, waiting)) {
+    return none("the ranks gave up between calls, as in a wait for their GPUs");
+  }
   if (!suspects.empty()) return verdict_on_ranks(suspects, waiting, end);
   if (!unknown.empty()) {
     return none("all ranks with a record wait; " + list(unknown, "has none", "have none"));

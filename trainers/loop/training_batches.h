@@ -23,7 +23,7 @@
 namespace lockstep::trainers {
 
 // On CUDA, images are copied as bytes through page-locked memory, on a stream of their own, beside
-// the kernels of earlier steps. There are two buffers, so the host gets at most two steps ahead of
+// the kernels of earlier steps. There are two buffers, so the host gets at most four steps ahead of
 // the device. On the CPU nothing happens. Borrows the stream.
 class DeviceBatches {
  public:

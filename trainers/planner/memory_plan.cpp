@@ -25,7 +25,7 @@ std::string smaller(const MemoryPlan& plan, int64_t memory) {
     return "a smaller --val-batch-size or --arch, or a GPU with more memory";
   }
   const int64_t images = plan.largest_batch(memory);
-  return images > 0 ? fmt::format("at most {} images a rank and micro-step", images)
+  return images > 0 ? fmt::format("at most {} images per rank and micro-step", images)
                     : "a smaller --arch, or a GPU with more memory";
 }
 
@@ -33,7 +33,7 @@ void check_memory(const MemoryPlan& plan, int64_t memory) {
   const StepMemory& step = plan.step;
   if (plan.needed() > memory) {
     throw EnvironmentError(
-        fmt::format("a step of {} images a rank does not fit the GPU's memory", plan.images),
+        fmt::format("a step of {} images per rank does not fit the GPU's memory", plan.images),
         fmt::format("{:.1f} MiB are needed and {:.1f} are free: {:.1f} of weights, gradients and "
                     "optimizer, {:.1f} of images, {:.1f} of cuDNN's workspace, {:.1f} of "
                     "activations and what else a step makes",
@@ -111,6 +111,10 @@ MemoryPlan plan_memory(const ResolvedRun& run,
   plan.other_step = run_dry_step(network, plan.other_images, request.precision, extras).memory;
   if (run.over_nccl()) {
     plan.exchange = exchange_bytes(plan.step.gradients, batch.ranks, request.exchange.caps.bytes);
+  }
+  if (const Dtype wire = request.exchange.wire; wire != Dtype::kF32) {  // buckets of copies
+    const auto f32 = static_cast<int64_t>(size_of(Dtype::kF32));
+    plan.exchange += plan.step.gradients / f32 * static_cast<int64_t>(size_of(wire));
   }
   return plan;
 }

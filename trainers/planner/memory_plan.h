@@ -16,7 +16,7 @@ struct MemoryPlan {
   int64_t images = 0, other_images = 0;  // of a step, and of another, to see what grows with them
   StepMemory step = {}, other_step = {};
   int64_t workspace = 0;  // of the largest convolution by cuDNN
-  int64_t exchange = 0;   // other ranks' parts of a bucket
+  int64_t exchange = 0;   // other ranks' parts of a bucket, and gradients rounded to send them
 
   int64_t needed() const { return step.needed() + beside_steps(); }
   int64_t bytes_per_image() const;

@@ -6,6 +6,7 @@
 //   missing, old-version, lacks-a-function   faults of the library
 //   init-fails, init-hangs   creating a communicator fails or hangs
 //   async-error:N, hangs:N   each rank's N-th group of calls; a captured group counts once
+//   late-error:N   an asynchronous error once the N-th group has been queued
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +29,7 @@ struct ncclComm {
   std::function<void()> pending;     // calls that have not reached their stream
   bool asked = false;                // the status was polled while calls were pending
   ncclResult_t error = ncclSuccess;  // an asynchronous error
+  bool fails_next = false;           // the error comes after the next call that asks for it
   int groups = 0;
 };
 
@@ -69,7 +71,8 @@ void submit_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall>
   const Planted fault = planted();
   ++comm.groups;
   if (comm.groups == fault.at) {
-    comm.shared->hangs = true;  // work that meets an error does not end either
+    comm.fails_next = fault.kind == "late-error";
+    comm.shared->hangs = !comm.fails_next;  // work that meets an error does not end either
     if (fault.kind == "async-error") comm.error = ncclRemoteError;
   }
   CUstream_st* const stream = state().queues.find(handle);
@@ -88,6 +91,7 @@ ncclResult_t add(ncclComm_t comm, CUstream_st* stream, const NcclCall& call) {
   const bool same = first || (group.comm == comm && group.stream == stream);
   if (group.depth == 0 || !same || comm->is_connecting || comm->pending != nullptr)
     return ncclInvalidUsage;
+  if (comm->error != ncclSuccess) return comm->error;
   const bool on_device = state().heap.place_of(call.from == nullptr ? call.to : call.from,
                                                call.bytes()) == Place::kDevice;
   if (!on_device || call.peer < 0 || call.peer >= comm->shared->size) return ncclInvalidArgument;
@@ -115,6 +119,7 @@ ncclResult_t ncclCommInitRankConfig(
   const bool sound = config->magic == 0xcafebeef && config->size == sizeof(ncclConfig_t) &&
                      config->version == NCCL_VERSION_CODE && config->blocking == 0;
   if (!sound || ranks > kMaxRanks || rank >= ranks) return ncclInvalidArgument;
+  if (group.depth != 0) return ncclInvalidUsage;  // NCCL would make it when the group ends
   if (planted().kind == "init-fails") return ncclUnhandledCudaError;
   auto made = std::make_unique<ncclComm>();
   made->shared = std::make_shared<NcclCommunicator>(rank, ranks, id.internal);
@@ -161,6 +166,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   *error = comm->error != ncclSuccess                        ? comm->error
            : comm->is_connecting || comm->pending != nullptr ? ncclInProgress
                                                              : ncclSuccess;
+  if (*error == ncclSuccess && std::exchange(comm->fails_next, false)) {
+    comm->error = ncclRemoteError;
+  }
   return ncclSuccess;
 }
 

@@ -15,6 +15,11 @@ cudaError_t with_event(cudaEvent_t event, Body&& body) {
       [&] { return state().events.holds(event) ? body(*event) : cudaErrorInvalidResourceHandle; });
 }
 
+// Counts uses of an event of another process that has destroyed it.
+void note_use(const CUevent_st& event) {
+  if (event.imported && event.shared->ended()) ++runtime_counters.uses_of_ended_events;
+}
+
 // Lets the stream wait for an event of a capture, which makes it part of that capture.
 cudaError_t join(CUstream_st& stream, const CUevent_st& event) {
   const auto capture = event.capture.lock();
@@ -115,8 +120,13 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
   return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return release(
-      [&] { return state().events.remove(event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return release([&] {
+    if (!state().events.holds(event)) return cudaErrorInvalidResourceHandle;
+    if (event->shared && !event->imported) event->shared->end();
+    note_use(*event);
+    state().events.remove(event);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   return with_event(handle, [&](CUevent_st& event) {
@@ -144,6 +154,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
       invalidate(*stream);
       return cudaErrorStreamCaptureIsolation;
     }
+    note_use(event);
     if (event.imported) return wait_for_other(*stream, event.shared);
     if (event.last) state().queues.push(*stream, {.waits = event.last});
     return cudaSuccess;

@@ -62,6 +62,7 @@ struct RuntimeCounters {
   std::map<std::string, int64_t, std::less<>> launches_of;  // by the op that launched them
   std::map<int, int64_t> graph_nodes_at;                    // nodes launched, by priority
   int64_t nccl_launches_elsewhere = 0;  // by a thread other than the one that ended the group
+  int64_t uses_of_ended_events = 0;     // of other processes, after these destroyed them
 };
 extern RuntimeCounters runtime_counters;
 

@@ -11,6 +11,8 @@
 namespace lockstep::emulation {
 namespace {
 
+constexpr size_t kQueueCapacity = 1000;  // NVIDIA's forum reports about 1,000 launches
+
 bool is_blocked(const CUstream_st& stream) {
   const auto& waits = stream.queue.front().waits;
   return waits && !waits->passed;
@@ -85,6 +87,8 @@ void Queues::push(CUstream_st& stream, Operation operation) {
   } else if (blocking(stream)) {
     follow(stream, default_stream_);
   }
+  // A call that finds the queue full waits in the driver until there is room.
+  while (stream.queue.size() >= kQueueCapacity) advance(stream);
   if (operation.nodes) operation.ran.resize(operation.nodes->size());
   stream.queue.push_back(std::move(operation));
   if (order_ == StreamOrder::kEager) finish_all();

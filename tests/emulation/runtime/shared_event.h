@@ -33,11 +33,14 @@ class SharedEvent {
   // A stream of another process, or its host, waits for record `number`.
   void note_waiter(uint64_t number) { state().awaited = number; }
   bool has_waiter() const { return state().awaited > state().passed; }
+  // Its own process destroys it. CUDA leaves open what the others' handles do then.
+  void end() { state().ended = true; }
+  bool ended() const { return state().ended; }
 
  private:
   struct State {
     std::atomic<uint64_t> recorded, passed, awaited;
-    std::atomic<bool> urgent;
+    std::atomic<bool> urgent, ended;
   };
   State& state() const { return *static_cast<State*>(pages_->memory()); }
 
