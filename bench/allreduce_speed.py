@@ -3,8 +3,8 @@
 usage: python3 bench/allreduce_speed.py [--ranks 2 8] [--rounds 5] [--peer-mpi SOURCE.c] [--peer-gloo 'PYTHON SCRIPT']
 
 A round runs every program once, one after another, so that all see the same machine: A B C A B C ... Each program
-reports the median over its iterations of the slowest rank's time; ratios are taken round by round and their median
-is given. A round in which other processes used more than --max-others percent of a core is thrown away and run
+reports the median over its iterations of the slowest rank's time. A ratio is that of the medians over rounds. A round
+in which other processes used more than --max-others percent of a core is thrown away and run
 again, at most as often as --rounds says.
 
 The MPI peer is compiled with mpicc and started like our own program; the gloo peer is called with the number of ranks.

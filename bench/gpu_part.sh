@@ -9,6 +9,7 @@ export LD_LIBRARY_PATH="$programs/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 # Sizes: of a GPU, and of the emulated machine, which is a hundred thousand times as slow.
 if [ -z "$SUITE_REHEARSES" ]; then
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
+  [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
   resnet50=(-a resnet50 -b 256) small=(-a resnet50 -b 32) convnet=(-a convnet -b 64)
   timed=(--num-warmup-batches 10 --num-batches-per-iter 10 --num-iters 5)
   convnet_steps=() resnet_steps=(--dataset synthetic -j 8 --max-steps 60)
@@ -49,9 +50,11 @@ lacks() {
 results() {  # KIND ARGS...
   python3 bench/gpu_results.py "$1" "$results" "$SUITE_COMMIT" "${@:2}"
 }
+has_library() {  # NAME, as lockstep doctor prints it
+  [ -n "$SUITE_REHEARSES" ] || { "$programs/lockstep" doctor || true; } | grep -Eq "^ +ok +$1 "
+}
 need_nccl() {
-  [ -n "$SUITE_REHEARSES" ] || { "$programs/lockstep" doctor || true; } | grep -Eq '^ +ok +NCCL ' ||
-    lacks "lockstep doctor finds no NCCL 2"
+  has_library NCCL || lacks "lockstep doctor finds no NCCL 2"
 }
 has_torch() {
   [ -z "$SUITE_REHEARSES" ] && python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null
@@ -61,6 +64,7 @@ has_torch() {
 train_one() {
   local name=$1 ranks=$2 program
   program=$(program "$3")
+  rm -rf "$work/runs/$name"
   bench/on_ranks.sh "$ranks" "$program" --device cuda --overwrite --output-dir "$work/runs/$name" "${@:4}" ||
     { echo "training $name failed"; return 1; }
 }
@@ -79,11 +83,19 @@ measure() {
 build() {
   local built
   read -ra built <<<"$SUITE_BUILT"
-  cmake --preset release && cmake --build --preset release --target "${built[@]}"
+  scripts/setup.sh test
+  cmake --preset release | tee "$work/configure.log"
+  if [ -z "$SUITE_REHEARSES" ] && ! grep -q '^-- CUDA: ON' "$work/configure.log"; then
+    printf 'CUDA was left out\n  try: scripts/setup.sh cuda (or the CUDA toolkit 12.4 or newer), then this again\n'
+    return 1
+  fi
+  cmake --build --preset release --target "${built[@]}"
 }
 
 plan() {
   local card=$results/gpu.json
+  rm -f "$card" "$results/plan.txt"  # of another card, perhaps
+  has_library cuDNN || lacks "lockstep doctor finds no cuDNN 9"
   if [ -n "$SUITE_REHEARSES" ]; then
     card=h200
   else
@@ -93,6 +105,7 @@ plan() {
   if ! "$programs/lockstep" plan "${flags[@]}" >"$work/plan.txt" 2>"$work/plan.err"; then
     cat "$work/plan.err"
     ! grep -q 'is not known here' "$work/plan.err" || lacks "figures of this card"
+    ! grep -q 'cuDNN' "$work/plan.err" || lacks "a cuDNN that plans for a described GPU (9.11 or newer)"
     return 1
   fi
   cp "$work/plan.txt" "$results/plan.txt"
@@ -180,11 +193,13 @@ train() {
   train_one convnet 1 train_convnet "${convnet_steps[@]}" || failed=1
   train_one convnet_eager 1 train_convnet "${convnet_steps[@]}" --no-graph &&
     same_bits convnet convnet_eager || failed=1
-  train_one convnet_tuned 1 train_convnet "${convnet_steps[@]}" --autotune &&
-    train_one convnet_planned 1 train_convnet "${convnet_steps[@]}" --plan-file "$work/runs/convnet_tuned/plans.json" &&
-    same_bits convnet_tuned convnet_planned || failed=1
-  train_one resnet50_o2_tuned 1 "${resnet[@]}" --opt-level O2 --autotune &&
-    results convolutions "$work/runs/resnet50_o2_tuned/plans.json" || failed=1
+  if has_library cuDNN; then
+    train_one convnet_tuned 1 train_convnet "${convnet_steps[@]}" --autotune && train_one convnet_planned 1 \
+      train_convnet "${convnet_steps[@]}" --plan-file "$work/runs/convnet_tuned/plans.json" &&
+      same_bits convnet_tuned convnet_planned || failed=1
+    train_one resnet50_o2_tuned 1 "${resnet[@]}" --opt-level O2 --autotune &&
+      results convolutions "$work/runs/resnet50_o2_tuned/plans.json" || failed=1
+  fi
   train_one convnet_o2 1 train_convnet "${convnet_steps[@]}" --opt-level O2 || failed=1
   train_one resnet50_f32 1 "${resnet[@]}" || failed=1
   train_one resnet50_o2 1 "${resnet[@]}" --opt-level O2 || failed=1
@@ -204,13 +219,17 @@ speed() {
     --ours "$(program bench_train) --device cuda --json ${timed[*]} ${ours[*]}" \
     --peer "python3 bench/peers/torch_step.py --device cuda --warmup 10 --steps 30 $*"
 }
-tuned="--autotune --plan-file $work/engines.json"
+tuned=""  # without cuDNN there are no engines to choose from
+case "$part" in speed-* | input) ! has_library cuDNN || tuned="--autotune --plan-file $work/engines.json" ;; esac
 
 photos() {
-  local folder=${LOCKSTEP_PHOTOS:-$work/photos} count=2000 side=500 flags=(-b 256 -j "$(nproc)" --epochs 2)
+  local folder=${LOCKSTEP_PHOTOS:-$work/photos} count=2000 side=500
+  local flags=(-b 256 -j "$(nproc)" --epochs 4 --drop-last --print-freq 2)
   if [ -n "$SUITE_REHEARSES" ]; then
     count=8 side=40 flags=(-b 2 -j 1 --train-crop-size 32 --max-steps 2 --no-eval --print-freq 1)
   fi
+  [ -n "${LOCKSTEP_PHOTOS:-}$SUITE_REHEARSES" ] || python3 -c 'import PIL' 2>/dev/null ||
+    lacks "photos: set LOCKSTEP_PHOTOS, or install Python's PIL"
   [ -d "$folder/train" ] || python3 bench/photo_folder.py "$folder" $count $side
   local program=(train_resnet "$folder" -a resnet50)
   [ -z "$SUITE_REHEARSES" ] || program=(train_resnet "$folder" -a resnet20)

@@ -12,9 +12,9 @@ usage: python3 bench/gpu_results.py KIND RESULTS COMMIT FILE...
 | norms | Google Benchmark's | norms_cuda.json, and the lowest share of a copy's rate |
 | peers | bench/peers/torch_kernels.py's | adds PyTorch's times to kernels_cuda.json |
 | against-cpu | bench_train --against-cpu's | a figure of gpu_figures.json |
-| scaling | bench_train's on 1 and on N ranks | images a second and efficiency there |
+| scaling | bench_train's on 1 and on N ranks | images per second and efficiency there |
 | trace | bench_train's | trace_cuda.json: each step's time |
-| jpeg | run.json | images a second from photos |
+| jpeg | run.json | images per second from photos |
 """
 
 import datetime
@@ -31,7 +31,8 @@ GPU_FIELDS = ("name", "driver_version", "clocks.max.sm", "clocks.max.mem", "memo
 
 
 def gpu_origin(commit: str) -> dict:
-    query = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader", "--id=0"]
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
+    query = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader", f"--id={first}"]
     if os.environ.get("SUITE_REHEARSES"):
         values = ["the emulated machine", *[""] * (len(GPU_FIELDS) - 1)]
     else:
@@ -83,9 +84,16 @@ def with_peer(rows: list[dict], microseconds: dict[str, float]) -> list[dict]:
 
 
 def steady_speed(run: Path) -> float:
-    """Images a second: the median of the log's lines, which the first step and graph recording hardly affect."""
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return round(statistics.median(line["img_s"] for line in lines if line["split"] == "train"), 1)
+    """Images per second: the median of the log's lines after the first epoch, or of all lines if there is only one.
+
+    An epoch's first line is left out where it has others: it includes the loader's start.
+    """
+    epochs: dict[int, list[float]] = {}
+    for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()):
+        if line["split"] == "train":
+            epochs.setdefault(line["epoch"], []).append(line["img_s"])
+    later = list(epochs.values())[1:] or list(epochs.values())
+    return round(statistics.median(speed for speeds in later for speed in speeds[1:] or speeds), 1)
 
 
 def trainings_of(records: list[Path]) -> dict:

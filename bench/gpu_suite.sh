@@ -11,7 +11,7 @@
 #   memory     ResNet-50 with the largest batch that the plan promises
 #   nccl-1     ConvNet on one rank over NCCL, with our sum and with NCCL's, to the bits without it
 #   nccl-2 nccl-4 nccl-8      where there are as many GPUs: bits of one rank, graph and eager; NCCL's own sum;
-#              batch norm over ranks; a rank that is killed; images a second beside one rank's
+#              batch norm over ranks; a rank that is killed; images per second beside one rank's
 #   ranks      2 and 4 ranks on one GPU over CUDA IPC, with the bits of one
 #   norms      the kernels of batch norm that a training runs
 #   train      whole trainings, ConvNet's with and without a graph and with the engines of a plan file to the same bits
@@ -41,13 +41,13 @@ parts=(build plan tests memcheck racecheck initcheck synccheck step memory nccl-
   bench peers)
 export SUITE_BUILT="test_cuda bench_kernels bench_train train_convnet train_resnet lockstep"
 export SUITE_WORK=build/gpu-suite SUITE_PROGRAMS=build/release/bin SUITE_RESULTS=bench/results SUITE_REHEARSES=""
-bundle="" only="" minutes="" built_for_emulation="test_cuda_fast bench_kernels_emulated bench_train_emulated"
+bundle="" only="" minutes="" results="" built_for_emulation="test_cuda_fast bench_kernels_emulated bench_train_emulated"
 built_for_emulation+=" train_convnet_emulated train_resnet_emulated lockstep"
 while [ $# -gt 0 ]; do
   case "$1" in
     --rehearse)
       SUITE_REHEARSES=yes SUITE_BUILT=$built_for_emulation
-      SUITE_RESULTS=build/gpu-rehearsal SUITE_WORK=build/gpu-rehearsal/logs
+      [ -n "$results" ] || SUITE_RESULTS=build/gpu-rehearsal SUITE_WORK=build/gpu-rehearsal/logs
       shift
       continue
       ;;
@@ -56,7 +56,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --bundle) bundle=$2 ;;
     --programs) SUITE_PROGRAMS=$2 parts=("${parts[@]/#build/}") ;;
-    --results) SUITE_RESULTS=$2 SUITE_WORK=$2/logs ;;
+    --results) results=$2 SUITE_RESULTS=$2 SUITE_WORK=$2/logs ;;
     --only) only=${2//,/ } ;;
     --minutes) minutes=$2 ;;
     *) usage ;;
@@ -108,16 +108,25 @@ require_gpu() {
   exit 5
 }
 
-# The part's state, in one word, for its file.
+# run_part LIMIT PART: sets `state` to a word for the part's file.
+running=""
 run_part() {
   local limit=$1 part=$2 code=0
-  timeout -k 10 "$limit" bench/gpu_part.sh "$part" >"$SUITE_WORK/$part.log" 2>&1 || code=$?
+  timeout -k 10 "$limit" bench/gpu_part.sh "$part" >"$SUITE_WORK/$part.log" 2>&1 &
+  running=$!  # timeout makes it a process group of its own
+  wait $running || code=$?
+  running=""
   case $code in
-    0) echo passed ;;
-    77) echo absent ;;
-    124 | 137) echo out-of-time && echo "ran out of its $limit s" >>"$SUITE_WORK/$part.log" ;;
-    *) echo failed ;;
+    0) state=passed ;;
+    77) state=absent ;;
+    124 | 137) state=out-of-time && echo "ran out of its $limit s" >>"$SUITE_WORK/$part.log" ;;
+    *) state=failed ;;
   esac
+}
+# shellcheck disable=SC2317  # called by traps
+end_part() {  # else it would go on, and what is measured next would share the GPU with it
+  [ -z "$running" ] || kill -TERM -- "-$running" 2>/dev/null || true
+  exit "$1"
 }
 
 if [ -n "$bundle" ]; then
@@ -136,7 +145,9 @@ version_of_programs() {
   { cat "${programs[@]/#/$SUITE_PROGRAMS/}" 2>/dev/null || true; } | sha256sum | cut -c1-16
 }
 
-status=0
+trap 'end_part 130' INT
+trap 'end_part 143' TERM HUP
+status=0 state=""
 version=$(version_of_programs)
 for part in ${only:-${parts[@]}}; do
   if [ -z "$only" ] && [ "$part" != build ] && grep -qs "^passed .* $version$" "$SUITE_WORK/$part".state; then
@@ -151,7 +162,7 @@ for part in ${only:-${parts[@]}}; do
     limit=$((minutes * 60 - SECONDS))
   fi
   begin=$SECONDS
-  state=$(run_part "$limit" "$part")
+  run_part "$limit" "$part"
   [ "$part" != build ] || version=$(version_of_programs)
   echo "== $part: $state after $((SECONDS - begin)) s"
   case $state in failed | out-of-time) status=1 && tail -n 20 "$SUITE_WORK/$part.log" ;; esac

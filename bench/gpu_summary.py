@@ -37,7 +37,7 @@ def part_of(figure: str) -> str:
 
 
 def predictions(plan: str) -> dict[str, float]:
-    """Scheme -> images a second of one GPU; "8 ranks" -> efficiency there."""
+    """Scheme -> images per second of one GPU; "8 ranks" -> efficiency there."""
     found = {}
     for line in plan.splitlines():
         if match := re.match(r"\s+(unfused|fused batch norm|stats in convolutions)((?:\s+[\d.]+){6})\s*$", line):
@@ -60,8 +60,14 @@ def verdict(goal: dict, value: float | None, state: str) -> str:
     return "kept" if kept else "missed"
 
 
+def read_current(file: Path) -> dict:
+    """The file, or {} if it is of another card or commit than the suite's last run."""
+    found, suite = read(file), read(file.parent / "gpu_suite.json")
+    return found if all(found.get(name) == suite.get(name) for name in ("commit", "gpu")) else {}
+
+
 def rows_of(results: Path) -> list[dict[str, str]]:
-    figures, parts = read(results / "gpu_figures.json").get("figures", {}), read(results / "gpu_suite.json")
+    figures, parts = read_current(results / "gpu_figures.json").get("figures", {}), read(results / "gpu_suite.json")
     plan = results / "plan.txt"
     predicted = predictions(plan.read_text(encoding="utf-8")) if plan.exists() else {}
     gpu = parts.get("gpu", {}).get("name", "")
@@ -89,7 +95,7 @@ def parts_rows(results: Path) -> list[dict[str, str]]:
 
 def peers_rows(results: Path) -> list[dict[str, str]]:
     rows = []
-    for name, row in read(results / "steps_cuda.json").get("steps", {}).items():
+    for name, row in read_current(results / "steps_cuda.json").get("steps", {}).items():
         over = row.get("over_peer")
         ratio = f"{over['ratio']} ({over['min']}-{over['max']})" if over else row.get("peer_failed", "no PyTorch")
         speeds = {"images/s": row["images_per_s"], "PyTorch's": row.get("peer_images_per_s")}

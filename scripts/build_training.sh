@@ -42,8 +42,9 @@ say_absent_parts() {
     "scripts/setup.sh cuda (or pip install ${packages[*]}), then this again"
 }
 
-gpu_architectures() {  # such as "80 90"; nothing where nvidia-smi does not tell
-  { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true; } | tr -d . | sort -un | xargs
+gpu_architectures() {  # such as "80 90"; nothing where nvidia-smi does not tell, or prints why it cannot
+  { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true; } |
+    { grep -xE '[0-9]+\.[0-9]+' || true; } | tr -d . | sort -un | xargs
 }
 
 mkdir -p build

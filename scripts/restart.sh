@@ -38,7 +38,7 @@ read_restart_options() {
 }
 
 # setting FLAG: prints its value in this job, whether from a variable, a file, a preset or the command line.
-setting() { sed -nE "s/^(# )?$1 = ('([^']*)'|([^ ]*)).*/\3\4/p" <<<"$config" | sed -n 1p; }
+setting() { sed -nE "s/^(# )?$1 = ('([^']*)'|\"([^\"]*)\"|([^ ]*)).*/\3\4\5/p" <<<"$config" | sed -n 1p; }
 
 # prepare_restarts ARGS...: asks the program about this job. Sets dir, the run directory, and named, its
 # flag where the job has none; resume; shards, 0 where any number of ranks is right; hosts_asked; losses, a file of

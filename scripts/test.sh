@@ -23,8 +23,13 @@ changed_tests() {  # the unit test programs of what changed, a line each
   local changed
   changed=$(git diff --name-only HEAD; git ls-files --others --exclude-standard)
   [ -n "$changed" ] || changed=$(git diff --name-only HEAD~1)
-  sed -n -E 's/^(tests\/)?(core|kernels|nn|comm|data|trainers|engine|bench)\/.*/test_\2/p' <<<"$changed" | sort -u
-  ! grep -qE '^(kernels/.*\.cuh?|core/cuda/.*|tests/cuda/.*)$' <<<"$changed" || echo test_cuda_fast
+  {
+    sed -n -E 's/^(tests\/)?(core|kernels|nn|comm|data|trainers|engine|bench|fuzz)\/.*/test_\2/p' <<<"$changed"
+    ! grep -qE '^tests/reference/' <<<"$changed" || echo test_kernels
+    ! grep -qE '^(kernels/.*\.cuh?|core/cuda/.*|tests/(cuda|emulation|reference)/.*)$' <<<"$changed" ||
+      echo test_cuda_fast
+    ! grep -qE '^tests/(support|golden)/' <<<"$changed" || printf 'test_%s\n' core kernels nn comm data trainers engine
+  } | sort -u
 }
 
 # logged LOG COMMAND...: runs the command, and shows the end of its log where it fails.
@@ -65,6 +70,8 @@ suite() {
   local preset=$1 targets=$2
   shift 2
   echo "== $preset"
+  # ctest overwrites it.
+  echo "<testsuite><testcase name='the build'><failure/></testcase></testsuite>" >"$results/$preset.xml"
   logged "$preset" cmake --preset "$preset" || return 1
   # shellcheck disable=SC2086  # targets are words
   part "$preset: build" logged "$preset" cmake --build --preset "$preset" --target $targets || return 1

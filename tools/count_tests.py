@@ -14,9 +14,12 @@ Counts = dict[str, list[str]]  # "passed", "failed" and "skipped" -> names
 
 
 def outcome(case: ElementTree.Element) -> str:
-    if case.find("failure") is not None:
+    """ctest lists a test that it could not start as skipped, with the reason."""
+    skipped = case.find("skipped")
+    could_not_start = skipped is not None and skipped.get("message", "").startswith(("Unable to find", "Fixture"))
+    if case.find("failure") is not None or could_not_start:
         return "failed"
-    return "skipped" if case.find("skipped") is not None else "passed"
+    return "skipped" if skipped is not None or case.get("status") == "disabled" else "passed"
 
 
 def outcomes_of(case: ElementTree.Element, reports: Path) -> list[tuple[str, str]]:

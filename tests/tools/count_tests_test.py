@@ -40,6 +40,19 @@ class CountTests(unittest.TestCase):
         self.assertEqual(self.count("<failure/>"), {"passed": 4, "failed": 2, "skipped": 1})
         self.assertEqual(self.count("<failure/>", report=False), {"passed": 1, "failed": 2, "skipped": 1})
 
+    def test_a_test_that_could_not_start_has_failed(self):
+        for message in ("Unable to find executable", "Fixture dependency failed"):
+            counts = self.count(f'<skipped message="{message}"/>', report=False)
+            self.assertEqual(counts, {"passed": 1, "failed": 2, "skipped": 1})
+        self.assertEqual(
+            self.count('<skipped message="SKIP_RETURN_CODE=77"/>', report=False),
+            {"passed": 1, "failed": 1, "skipped": 2},
+        )
+
+    def test_a_disabled_test_is_skipped(self):
+        case = count_tests.ElementTree.fromstring('<testcase name="a" status="disabled"/>')
+        self.assertEqual(count_tests.outcome(case), "skipped")
+
 
 if __name__ == "__main__":
     unittest.main()
