@@ -49,6 +49,20 @@ TEST(ImageFolderRuns, SqueezeAndBlurWithTheSameBitsOnOtherRanks) {
   }
 }
 
+TEST(ImageFolderRuns, TestImagesThatAreTooSmallAreRefusedBeforeTraining) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 4);
+  const ProgramResult result = run_program(
+      resnet(dir / "photos",
+             dir / "run",
+             {"--train-crop-size", "96", "--val-crop-size", "32", "--val-resize-size", "32"},
+             "alexnet"));
+  EXPECT_EQ(result.exit_code, 2) << said(result);
+  EXPECT_THAT(result.err, HasSubstr("the data set's images have 32x32 pixels"));
+  EXPECT_THAT(result.err, HasSubstr("--val-crop-size 224"));
+  EXPECT_EQ(count_of(result.out, "Epoch: "), 0);
+}
+
 // Epochs of one step, first with images of 32 pixels and then of 64.
 TEST(ImageFolderRuns, GrowWithTheSameBitsOnOtherRanksAndResumed) {
   const TempDir dir;

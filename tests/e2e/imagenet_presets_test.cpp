@@ -111,7 +111,14 @@ TEST_F(ImagenetPresets, CommandsOfTheDocumentationRun) {
     Arguments arguments = {"train_resnet", (dir_ / "photos").string()};
     while (words >> word) arguments.push_back(word);
     const std::string run = (dir_ / std::to_string(commands++)).string();
-    arguments.insert(arguments.end(), {"-b", "8", "--max-steps", "1", "-a", "resnet18", "-o", run});
+    if (line.find(" -a ") == std::string::npos) {
+      arguments.insert(arguments.end(), {"-a", "resnet18"});
+    }
+    const bool grows = line.find("ffcv") != std::string::npos;  // from 160 pixels
+    for (const char* size : {"--train-crop-size", "--val-crop-size", "--val-resize-size"}) {
+      if (!grows) arguments.insert(arguments.end(), {size, "64"});
+    }
+    arguments.insert(arguments.end(), {"-b", "8", "--max-steps", "1", "-o", run});
     const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << said(result);
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -181,6 +182,23 @@ TEST(MinLr, IsInTheUnitOfTheRate) {
             "--min-lr 0.2 is above --lr 0.1 | the rate falls from one to the other | --min-lr "
             "1e-6, or a greater --lr");
   EXPECT_EQ(refused("--lr-scheduler cosine --lr 0.1 --min-lr 0.1"), "none");
+}
+
+// A flag that was given replaces what a preset set, and what the preset set beside it does nothing.
+TEST(RecipePresets, GivenFlagsTurnTheirPartsOff) {
+  for (const char* preset :
+       {"torchvision-v2", "rsb-a2", "rsb-a3", "ffcv-16", "cifar-94", "cifar-96"}) {
+    for (const char* flag : {"--weight-decay 0", "--no-eval", "--crop-pad 0"}) {
+      const std::string line = fmt::format("{} {}", preset, flag);
+      EXPECT_NO_THROW((void)make_run_request(recipe(line))) << line;
+    }
+  }
+  EXPECT_EQ(make_run_request(recipe("rsb-a3 --loss ce")).target_threshold, std::nullopt);
+  EXPECT_EQ(make_run_request(recipe("ffcv-16 --res-from 0")).photos.train_ramp.from, 0);
+  const RunRequest erasing = make_run_request(recipe("cifar-96 --random-erase 0.2"));
+  EXPECT_EQ(erasing.augmentation.cutout, 0);
+  EXPECT_EQ(erasing.augmentation.erase, 0.2);
+  EXPECT_EQ(make_run_request(recipe("cifar-94 --crop-pad 0")).augmentation.pad_mode, std::nullopt);
 }
 
 TEST(MinLr, IsRefusedWhereNothingFallsToIt) {

@@ -358,8 +358,8 @@ ExitCode train_run(const Job& job) {
     if (!train) return;
     check_steps(batch, train->size());
     check_mixing(request, batch);
-    ModelOptions at_first = network;
-    at_first.image = train->training_shape(request.start_epoch);
+    if (!request.no_eval) check_network(at_size(network, data.sets.test->image_shape()));
+    const ModelOptions at_first = at_size(network, train->training_shape(request.start_epoch));
     check_network(at_first);
     check_batch_norm(batch, request.max_steps, at_first, train->size());
   });

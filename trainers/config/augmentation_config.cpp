@@ -92,21 +92,31 @@ void check_erasing(const AugmentationConfig& asked, const std::string& name, int
 
 }  // namespace
 
+// Drops what a preset asks for in vain beside flags that were given.
+void drop_idle_presets(const Options& options, AugmentationConfig& config) {
+  if (config.crop_pad == 0 && !options.given("crop-pad-mode")) config.pad_mode.reset();
+  if (config.cutout == 0 || config.erase == 0) return;
+  if (!options.given("cutout")) config.cutout = 0;
+  if (options.given("cutout") && !options.given("random-erase")) config.erase = 0;
+}
+
 AugmentationConfig make_augmentation_config(const Options& options) {
   const Setting* const given = options.find("auto-augment");  // train_resnet's
   const std::string automatic = given == nullptr ? "none" : given->value;
   const bool is_trivial = automatic == "ta_wide" || automatic == "ta_wide-bilinear";
   const bool is_rand = automatic != "none" && !is_trivial;
-  return {.flip = meant_if_given(kFlips, options, "flip"),
-          .crop_pad = options.maybe_integer("crop-pad"),
-          .pad_mode = meant_if_given(kPadModes, options, "crop-pad-mode"),
-          .trivial = is_trivial,
-          .bilinear = automatic == "ta_wide-bilinear",
-          .rand = is_rand ? parse_rand_augment(automatic) : RandAugment{},
-          .erase = options.number("random-erase"),
-          .cutout = options.integer("cutout"),
-          .mixup = options.number("mixup"),
-          .cutmix = options.number("cutmix")};
+  AugmentationConfig config{.flip = meant_if_given(kFlips, options, "flip"),
+                            .crop_pad = options.maybe_integer("crop-pad"),
+                            .pad_mode = meant_if_given(kPadModes, options, "crop-pad-mode"),
+                            .trivial = is_trivial,
+                            .bilinear = automatic == "ta_wide-bilinear",
+                            .rand = is_rand ? parse_rand_augment(automatic) : RandAugment{},
+                            .erase = options.number("random-erase"),
+                            .cutout = options.integer("cutout"),
+                            .mixup = options.number("mixup"),
+                            .cutmix = options.number("cutmix")};
+  drop_idle_presets(options, config);
+  return config;
 }
 
 Augmentation augmentation(const AugmentationConfig& asked,

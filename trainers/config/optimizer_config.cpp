@@ -132,7 +132,8 @@ void check_lr_unit(const OptimizerConfig& config) {
   }
 }
 
-void check(const OptimizerConfig& config) {
+// `own_groups`: --param-groups is not a preset's.
+void check(const OptimizerConfig& config, bool own_groups) {
   check_lr_unit(config);
   if (config.ema == 1) {
     throw UsageError("--ema 1 averages nothing",
@@ -141,7 +142,7 @@ void check(const OptimizerConfig& config) {
   }
   if (config.larc && config.kind != OptimizerKind::kSgd) {
     throw UsageError("--larc needs --opt sgd",
-                     "it weighs each gradient by its length, and Adam's steps do not hang on that",
+                     "it scales steps by gradient norms, and Adam's do not depend on those",
                      "--opt sgd, or no --larc");
   }
   if (config.larc && config.larc->trust_coefficient == 0) {
@@ -153,10 +154,10 @@ void check(const OptimizerConfig& config) {
     if (rule.by_sgd && config.kind != OptimizerKind::kMuon) {
       throw UsageError(fmt::format("--param-groups: opt=sgd of '{}' would change nothing",
                                    printable(rule.pattern)),
-                       "only --opt muon makes use of it",
+                       "only --opt muon uses it",
                        "--opt muon beside it, or no opt=");
     }
-    if (!rule.weight_decay || config.weight_decay > 0) continue;
+    if (!rule.weight_decay || config.weight_decay > 0 || !own_groups) continue;
     throw UsageError(
         fmt::format("--param-groups: wd= of '{}' would change nothing", printable(rule.pattern)),
         "it is a factor on --weight-decay, which is 0",
@@ -246,8 +247,8 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
        }) {
     if (use.used || !options.given(use.flag)) continue;
     throw UsageError(fmt::format("--{} would change nothing", use.flag),
-                     fmt::format("only {} makes use of it", use.by),
-                     fmt::format("{} beside it, or leave --{} out", use.by, use.flag));
+                     fmt::format("only {} uses it", use.by),
+                     fmt::format("{}; or leave --{} out", use.by, use.flag));
   }
 }
 
@@ -296,7 +297,7 @@ OptimizerConfig make_optimizer_config(const Options& options) {
   config.ema = options.number("ema");
   config.schedule = make_schedule_config(options);
   refuse_idle_flags(options, config);
-  check(config);
+  check(config, options.given("param-groups"));
   return config;
 }
 

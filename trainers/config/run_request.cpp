@@ -66,7 +66,7 @@ data::CropRamp train_ramp_of(const Options& options) {
   const int64_t from = options.integer("res-from");
   const int64_t to = options.integer("train-crop-size");
   const std::string text = text_or_empty(options, "res-epochs");
-  if (from == 0 && text.empty()) return {};
+  if (from == 0 && (text.empty() || !options.given("res-epochs"))) return {};
   if (from == 0 || text.empty()) {
     throw UsageError("--res-from and --res-epochs belong together",
                      "training images grow from the one size, during the other's epochs, to "
@@ -127,11 +127,13 @@ void read_loss(const Options& options, RunRequest& request) {
   request.label_smoothing = options.number("label-smoothing");
   request.binary_loss = options.text("loss") == "bce";
   if (options.find("bce-target-thresh") == nullptr) return;
-  request.target_threshold = static_cast<float>(options.number("bce-target-thresh"));
-  if (request.binary_loss) return;
+  if (request.binary_loss) {
+    request.target_threshold = static_cast<float>(options.number("bce-target-thresh"));
+  }
+  if (request.binary_loss || !options.given("bce-target-thresh")) return;
   throw UsageError("--bce-target-thresh would change nothing",
-                   "only --loss bce makes use of it",
-                   "--loss bce beside it, or leave it out");
+                   "only --loss bce uses it",
+                   "--loss bce; or leave it out");
 }
 
 void read_optimizer(const Options& options, RunRequest& request) {
@@ -156,8 +158,8 @@ void read_early_stopping(const Options& options, RunRequest& request) {
                             .delta = options.number("early-stopping-delta")};
   if (request.early_stopping.patience > 0 || !options.given("early-stopping-delta")) return;
   throw UsageError("--early-stopping-delta would change nothing",
-                   "only --early-stopping N makes use of it",
-                   "--early-stopping 50 beside it, or leave it out");
+                   "only --early-stopping N uses it",
+                   "--early-stopping 50; or leave it out");
 }
 
 std::string logits_file_of(const Options& options) {
@@ -166,7 +168,7 @@ std::string logits_file_of(const Options& options) {
   if (!options.boolean("evaluate")) {
     throw UsageError("--save-logits needs --evaluate",
                      "they are those of saved weights on the test images",
-                     "-e and --pretrained FILE beside it, or leave it out");
+                     "-e and --pretrained FILE; or leave it out");
   }
   if (file.ends_with(".safetensors")) return file;
   throw UsageError(fmt::format("--save-logits {} names no .safetensors", printable(file)),
@@ -230,11 +232,12 @@ void read_evaluations(const Options& options, RunRequest& request) {
                      "one of them alone");
   }
   const bool has_views = options.given("tta") && request.test_views != TestViews::kOne;
-  const char* needs = request.evaluate            ? "--evaluate"
-                      : watches != nullptr        ? watches
-                      : options.number("ema") > 0 ? "--ema"
-                      : has_views                 ? "--tta"
-                                                  : nullptr;
+  const bool averages = options.given("ema") && options.number("ema") > 0;
+  const char* needs = request.evaluate     ? "--evaluate"
+                      : watches != nullptr ? watches
+                      : averages           ? "--ema"
+                      : has_views          ? "--tta"
+                                           : nullptr;
   if (needs == nullptr) return;
   throw UsageError(fmt::format("{} and --no-eval contradict each other", needs),
                    request.evaluate ? "one evaluates, the other never does"

@@ -187,7 +187,7 @@ void Training::train_step(EpochProgress& epoch) {
   }
   if ((saves || keeps) && !result_.stopped) synchronize_replicas();
   if (saves && !result_.stopped) {
-    saves_.files().checkpoint = true;
+    ask_for_checkpoint();
     saves_.save(position(epoch, Evaluated::kYes));
     epoch.begin_line();
   } else {
@@ -255,6 +255,12 @@ void Training::synchronize_replicas() {
   step_.update().weights_were_written();
 }
 
+// The moving average is of the same step.
+void Training::ask_for_checkpoint() {
+  saves_.files().checkpoint = true;
+  saves_.files().average = step_.update().average() != nullptr;
+}
+
 void Training::end_epoch(const EpochProgress& epoch) {
   synchronize_replicas();
   const int number = epoch.number();
@@ -266,13 +272,14 @@ void Training::end_epoch(const EpochProgress& epoch) {
   // it.
   if (result_.stopped) {
     result_.final.reset();
-    saves_.files().checkpoint = true;
+    ask_for_checkpoint();
     return saves_.save(position(epoch, Evaluated::kNo));
   }
   if (traces_.csv != nullptr) log_epoch(epoch, evaluation);
-  saves_.files().checkpoint = last || result_.early_stop_epoch ||
-                              (number + 1) % parts_.run.request.save_freq == 0 ||
-                              saves_.checkpoint_due(result_.steps);
+  if (last || result_.early_stop_epoch || (number + 1) % parts_.run.request.save_freq == 0 ||
+      saves_.checkpoint_due(result_.steps)) {
+    ask_for_checkpoint();
+  }
   saves_.save(position(epoch, Evaluated::kYes));
   if (saves_.kept_state_due(result_.steps)) saves_.keep(position(epoch, Evaluated::kYes));
 }

@@ -61,6 +61,7 @@ class Training {
   void read_scale();
   void exchange_figures(EpochProgress& epoch);
   void synchronize_replicas();
+  void ask_for_checkpoint();
   void end_epoch(const EpochProgress& epoch);
   // Returns nothing when a signal came.
   std::optional<Evaluation> evaluate_epoch(const EpochProgress& epoch);

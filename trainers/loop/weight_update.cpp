@@ -100,8 +100,9 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
                 run.request.optimizer.base_lr(run.batch.images),
                 run.request.epochs,
                 steps_per_epoch),
-      first_step_(run.request.start_epoch * steps_per_epoch),
-      end_step_(run.request.steps(steps_per_epoch)),
+      steps_({.first = run.request.start_epoch * steps_per_epoch,
+              .end = run.request.steps(steps_per_epoch),
+              .most = run.request.max_steps.value_or(run.request.steps(steps_per_epoch))}),
       trained_at_first_(
           trained_at_first(run.request.optimizer, model.named_parameters(), steps_per_epoch)) {
   const std::optional<LossScaling>& scaling = run.request.precision.loss_scaling;
@@ -132,7 +133,8 @@ void WeightUpdate::finish() {
 void WeightUpdate::follow_schedule() {
   if (!scaler_) return;
   std::vector<double> lrs;
-  for (int64_t step = first_step_; step < end_step_; ++step) lrs.push_back(schedule_.lr(step));
+  const int64_t steps = std::min(steps_.end - steps_.first, steps_.most);
+  for (int64_t i = 0; i < steps; ++i) lrs.push_back(schedule_.lr(steps_.first + i));
   scaler_->set_learning_rates(lrs);
 }
 
@@ -174,7 +176,7 @@ ScaledStep WeightUpdate::read_scale(int64_t steps) {
   if (!scaler_) return {};
   const kernels::LossScaleState state = scaler_->read();
   optimizer_->set_applied_steps(state.applied);
-  lr_ = schedule_.lr(first_step_ + state.applied - (state.consecutive_skips > 0 ? 0 : 1));
+  lr_ = schedule_.lr(steps_.first + state.applied - (state.consecutive_skips > 0 ? 0 : 1));
   if (state.consecutive_skips >= kMaxSkips) throw_overflow(state, steps);
   ScaledStep result = scaled_step(state);
   result.newly_skipped = state.skipped - std::exchange(skips_seen_, state.skipped);
@@ -198,17 +200,17 @@ void WeightUpdate::describe(TrainingPosition& position) const {
   position.schedule = schedule_.state();
   if (!scaler_) return;
   const kernels::LossScaleState state = scaler_->read();
-  position.applied = first_step_ + state.applied;  // the run before may have skipped steps
+  position.applied = steps_.first + state.applied;  // the run before may have skipped steps
   if (!may_skip_) return;
   position.grad_scaler = text_of(scaler_->rule(), state);
 }
 
 void WeightUpdate::restore(const TrainingPosition& position) {
   schedule_.restore(position.schedule);
-  if (position.applied > first_step_) lr_ = schedule_.lr(position.applied - 1);
+  if (position.applied > steps_.first) lr_ = schedule_.lr(position.applied - 1);
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();
-  state.applied = position.applied - first_step_;
+  state.applied = position.applied - steps_.first;
   if (may_skip_ && !position.grad_scaler.empty()) {
     const float asked = state.scale;
     state = state_of(position.grad_scaler);

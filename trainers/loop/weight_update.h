@@ -54,7 +54,7 @@ class WeightUpdate {
   bool trains_fewer_from(int64_t number) const;
   // Call this after the last step of all epochs.
   void finish();
-  int64_t end() const { return end_step_; }
+  int64_t end() const { return steps_.end; }
   // Reads which of the `steps` taken so far were applied; waits for the device. Call it before
   // lr(), describe() or optimizer().state(). Errors: DivergedError after too many skipped steps in
   // a row.
@@ -79,8 +79,11 @@ class WeightUpdate {
   const bool may_skip_;  // loss scaling
   const std::unique_ptr<nn::Optimizer> optimizer_;
   Schedule schedule_;
-  const int64_t first_step_;  // of the run, counted from epoch 0
-  const int64_t end_step_;
+  struct Steps {
+    int64_t first = 0, end = 0;  // of all epochs, counted from epoch 0
+    int64_t most = 0;            // that are taken, by --max-steps
+  };
+  const Steps steps_;
   std::vector<TrainedAtFirst> trained_at_first_;
   std::optional<nn::GradScaler> scaler_;  // on CUDA always: steps are counted there
   std::optional<nn::GradClipper> clipper_;

@@ -37,7 +37,7 @@ void EarlyStopping::restore(std::string_view state) {
   try {
     const auto json = nlohmann::json::parse(state);
     const std::optional<int64_t> worse = json_count(json.at("worse_epochs"));
-    if (!worse) return refuse("worse_epochs is no number of epochs");
+    if (!worse) return refuse("worse_epochs is not a number of epochs");
     worse_epochs_ = *worse;
     if (json.contains("best")) best_ = json.at("best").get<double>();
   } catch (const nlohmann::json::exception& error) {

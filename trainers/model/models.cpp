@@ -123,7 +123,9 @@ void check_size(const Network& network, const data::ImageShape& image) {
                   "after the network's pools",
                   image.height,
                   image.width),
-      "--train-crop-size 224, or another --arch, such as resnet20 for 32x32 pixels");
+      "--train-crop-size 224 and --val-crop-size 224, or another --arch, such as resnet20 for "
+      "32x32 "
+      "pixels");
 }
 
 void check_options(const Network& network, const ModelOptions& options) {
@@ -138,11 +140,12 @@ void check_options(const Network& network, const ModelOptions& options) {
                      "resnet18 and resnet34 come with a stem for 32x32 images too",
                      "leave it out, or -a resnet18");
   }
-  if (options.zero_init_residual && !network.is_plain_resnet()) {
+  if (options.zero_init_residual && !network.is_resnet()) {
     throw UsageError(
         fmt::format("--zero-init-residual: {} has one initialization only", network.name),
-        "resnet18 to resnet152 and resnext50_32x4d can start their residual branches at 0",
-        "leave it out, or -a resnet18");
+        "resnet18 to resnet152 and resnext50_32x4d can start their residual branches at 0, and "
+        "seresnet50 does",
+        "--no-zero-init-residual, or -a resnet18");
   }
   if (options.blur_pool && !network.is_resnet()) {
     throw UsageError(fmt::format("--blur-pool: {} has no form with a blur", network.name),
@@ -254,6 +257,11 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
     }
   }
   throw InternalError("[make_model] unknown family of networks");
+}
+
+ModelOptions at_size(ModelOptions options, const data::ImageShape& image) {
+  options.image = image;
+  return options;
 }
 
 ModelOptions usual_network(const std::string& arch, bool cifar_stem) {

@@ -31,6 +31,9 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
 // Errors: those of make_model().
 void check_network(const ModelOptions& options);
 
+// Returns the network for images of this shape.
+ModelOptions at_size(ModelOptions options, const data::ImageShape& image);
+
 // Returns `arch` for the images and classes of the data set that it is made for.
 ModelOptions usual_network(const std::string& arch, bool cifar_stem = false);
 

@@ -31,12 +31,11 @@ const ParameterRule* first_that_fits(const std::vector<ParameterRule>& rules,
   const auto fitting =
       std::ranges::find_if(names, [&](std::string_view name) { return fits(rule.pattern, name); });
   if (fitting != names.end()) {
-    throw UsageError(
-        fmt::format("--param-groups: '{}' is left no parameter", printable(rule.pattern)),
-        fmt::format("the first pattern that fits a parameter wins, and an earlier one "
-                    "fits {} and the like",
-                    *fitting),
-        "put it first, or leave it out");
+    throw UsageError(fmt::format("--param-groups: '{}' has no effect", printable(rule.pattern)),
+                     fmt::format("the first pattern that matches wins, and an earlier one "
+                                 "matches {} and others",
+                                 *fitting),
+                     "put it first, or leave it out");
   }
   std::vector<std::string_view> near;
   for (std::vector<std::string_view> rest = names; near.size() < kNamed;) {
@@ -47,7 +46,7 @@ const ParameterRule* first_that_fits(const std::vector<ParameterRule>& rules,
   }
   if (near.empty()) near.assign(names.begin(), names.begin() + std::min(kNamed, names.size()));
   throw UsageError(
-      fmt::format("--param-groups: no parameter fits '{}'", printable(rule.pattern)),
+      fmt::format("--param-groups: no parameter matches '{}'", printable(rule.pattern)),
       fmt::format(
           "the network has {} and {} others", fmt::join(near, ", "), names.size() - near.size()),
       fmt::format("{}, or a pattern such as *.bias", near.front()));

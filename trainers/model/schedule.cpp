@@ -191,7 +191,7 @@ void Schedule::restore(std::string_view state) {
     Plateau::State plateau;
     if (json.contains("best")) plateau.best = json.at("best").get<double>();
     const std::optional<int64_t> bad_epochs = json_count(json.at("bad_epochs"));
-    if (!bad_epochs) return refuse("bad_epochs is no number of epochs");
+    if (!bad_epochs) return refuse("bad_epochs is not a number of epochs");
     plateau.bad_epochs = *bad_epochs;
     plateau_factor_ = json.at("factor").get<double>();
     if (json.value("metric", metric()) == metric()) plateau_.restore(plateau);
