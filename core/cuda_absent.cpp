@@ -91,7 +91,7 @@ void* Library::symbol(const char*) const {
   refuse();
 }
 
-Watch::Watch(std::vector<CUstream_st*>) {
+Watch::Watch(const std::vector<CUstream_st*>&) {
   refuse();
 }
 Watch::~Watch() = default;

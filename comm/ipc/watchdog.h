@@ -21,8 +21,8 @@ class Watchdog : public cuda::Watch {
  public:
   Watchdog(Communicator& peers,
            std::chrono::milliseconds deadline,
-           std::vector<CUstream_st*> streams)
-      : Watch(std::move(streams)), peers_(peers), deadline_(deadline) {}
+           const std::vector<CUstream_st*>& streams)
+      : Watch(streams), peers_(peers), deadline_(deadline) {}
 
   // Registers a sum that is under way; `done` completes after this rank's part of it.
   void track(const cuda::InterprocessEvent& done, const std::string& label);

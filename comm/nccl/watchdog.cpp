@@ -15,8 +15,8 @@ constexpr auto kDrain = std::chrono::seconds(10);  // for NCCL's kernels to see 
 
 }  // namespace
 
-Watchdog::Watchdog(Ranks& ranks, std::vector<CUstream_st*> streams)
-    : Watch(std::move(streams)), ranks_(ranks) {}
+Watchdog::Watchdog(Ranks& ranks, const std::vector<CUstream_st*>& streams)
+    : Watch(streams), ranks_(ranks) {}
 
 void Watchdog::track(const cuda::Event& done, std::string_view label, bool recorded) {
   auto known = std::ranges::find(collectives_, label, &Collective::label);

@@ -18,7 +18,7 @@ namespace lockstep::comm::nccl {
 class Watchdog : public cuda::Watch {
  public:
   // `streams`: those that NCCL's work runs on, alone or in graphs.
-  Watchdog(Ranks& ranks, std::vector<CUstream_st*> streams);
+  Watchdog(Ranks& ranks, const std::vector<CUstream_st*>& streams);
 
   // Registers a collective that is under way; `done` completes after it. One that is `recorded` in
   // a graph runs later, again and again, and its event cannot be queried.

@@ -14,7 +14,7 @@ Watch* watching = nullptr;
 
 }  // namespace
 
-Watch::Watch(std::vector<CUstream_st*> streams) {
+Watch::Watch(const std::vector<CUstream_st*>& streams) {
   for (CUstream_st* const stream : streams) queues_.push_back({.stream = stream});
   LS_CHECK(watching == nullptr, "[watch] another one lives");
   watching = this;

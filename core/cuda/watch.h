@@ -20,7 +20,7 @@ namespace lockstep::cuda {
 class Watch {
  public:
   // `streams`: the ones whose work may never end. Errors: EnvironmentError in a build without CUDA.
-  explicit Watch(std::vector<CUstream_st*> streams);
+  explicit Watch(const std::vector<CUstream_st*>& streams);
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   virtual ~Watch();
@@ -37,7 +37,7 @@ class Watch {
 
  private:
   struct Queue {
-    CUstream_st* stream;
+    CUstream_st* stream = nullptr;
     int launches = 0;  // since `mark` was recorded
     std::optional<Event> mark = {};
   };

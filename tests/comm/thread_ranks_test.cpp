@@ -1,8 +1,9 @@
+#include "comm/shared/thread_ranks.h"
+
 #include <atomic>
 
 #include <gtest/gtest.h>
 
-#include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
 #include "tests/support/collectives.h"
 

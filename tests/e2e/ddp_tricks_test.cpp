@@ -104,6 +104,13 @@ TEST_F(DdpTricks, EarlyStoppingLeavesTheBestOfTheEpochsBefore) {
   EXPECT_EQ(read_metrics(dir_ / "stopped").back().at("epoch"), 1);
 }
 
+TEST_F(DdpTricks, EarlyStoppingSavesTheLastWeightsToo) {
+  Arguments flags = kStopsAfterTwo;
+  flags.insert(flags.end(), {"--save-freq", "99"});
+  run("rare", flags);
+  EXPECT_TRUE(std::filesystem::exists(weights(dir_ / "rare")));
+}
+
 TEST_F(DdpTricks, EarlyStoppingGoesThroughCheckpoints) {
   run("whole", {"-e", "6", "--early-stopping", "2", "--early-stopping-delta", "100"});
   EXPECT_EQ(read_json(dir_ / "whole" / "run.json").at("early_stop_epoch"), 2);
@@ -219,7 +226,7 @@ TEST_F(DdpTricks, RatesAreTheScripts) {
                            "epoch 10 step 31 lr 0.1 to",
                            "epoch 11 step 34 lr 0.0999989",
                            "epoch 499 step 1498 lr 0.0999989",
-                           "--early-stopping 50 may end it before"}) {
+                           "--early-stopping 50 may end it early"}) {
     EXPECT_EQ(count_of(frozen, rate), 1) << rate;
   }
   EXPECT_EQ(count_of(rates({"--lr-scheduler", "cosine"}), "epoch 499 step 1498 lr 1.02"), 1);

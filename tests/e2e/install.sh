@@ -15,6 +15,7 @@ fail() {
 }
 
 cmake --install "$build" --prefix "$prefix" --strip >"$work/log" || { cat "$work/log"; fail "it cannot be installed"; }
+[ -d "$prefix/include" ] || fail "no headers are installed"
 ! grep -rlE '#include "(core|nn|comm|data|kernels|engine)/' "$prefix/include" || fail "headers name the tree"
 nm -DC --defined-only "$(find "$prefix" -name liblockstep.so)" >"$work/symbols"
 shown=$(grep -E '^[0-9a-f]+ [A-Z] (lockstep::(kernels|trainers)|__device_stub|cuda[A-Z])' "$work/symbols" || true)

@@ -46,6 +46,15 @@ TEST_F(LossScale, APowerOfTwoChangesNoBit) {
   }
 }
 
+TEST_F(LossScale, APlateauCutsTheRatesOfScaledStepsToo) {
+  Arguments flags = {"--lr-scheduler", "plateau", "--plateau-patience", "0"};
+  flags.insert(flags.end(), {"--plateau-threshold", "1", "--epochs", "3"});
+  ASSERT_EQ(run(1, "unscaled", flags).exit_code, 0);
+  flags.insert(flags.end(), {"--loss-scale", "1"});
+  ASSERT_EQ(run(1, "scaled", flags).exit_code, 0);
+  EXPECT_EQ(digest("scaled"), digest("unscaled"));
+}
+
 // If any rank's gradient overflows, all ranks skip the step and continue as if it had not happened.
 TEST_F(LossScale, AllRanksSkipAStepThatOneRankSpoils) {
   const Arguments scaled = {"--loss-scale", "dynamic", "--opt", "adam", "--lr", "0.001"};
@@ -84,7 +93,7 @@ TEST_F(LossScale, StateIsSavedAndRestored) {
   const Arguments scaled = {"--loss-scale", "dynamic", "--opt", "adamw", "--lookahead"};
   ASSERT_EQ(run(1, "whole", scaled, fault).exit_code, 0);
   Arguments first = scaled;
-  first.insert(first.end(), {"--max-steps", "3"});
+  first.insert(first.end(), {"--max-steps", "4"});
   ASSERT_EQ(run(1, "parts", first, fault).exit_code, 0);
   Arguments second = scaled;
   second.insert(second.end(), {"--resume", "auto"});
@@ -92,6 +101,7 @@ TEST_F(LossScale, StateIsSavedAndRestored) {
   ASSERT_EQ(resumed.exit_code, 0) << said(resumed);
   EXPECT_EQ(digest("parts"), digest("whole"));
   EXPECT_THAT(resumed.out, HasSubstr("\tScale 8192 (3 skipped)\t"));
+  EXPECT_EQ(count_of(resumed.out, "Gradient overflow"), 0) << "they were skipped before";
 }
 
 TEST_F(LossScale, AScaleThatAResumedRunIsGivenHolds) {

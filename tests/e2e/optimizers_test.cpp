@@ -1,11 +1,12 @@
 // Optimizers and learning-rate schedules in whole runs.
+#include "core/safetensors.h"
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 
 namespace lockstep::testing::optimizers_test {
 namespace {
 
-// Three epochs of three steps.
+// Three epochs of three steps. Evaluations have eight batches, so that each rank has some.
 Arguments short_run(const TempDir& dir, const std::string& name, const Arguments& more) {
   Arguments line = {"train_convnet",
                     "--data",
@@ -22,6 +23,8 @@ Arguments short_run(const TempDir& dir, const std::string& name, const Arguments
                     "2",
                     "--print-freq",
                     "1",
+                    "--val-batch-size",
+                    "5",
                     "-o",
                     (dir / name).string()};
   line.insert(line.end(), more.begin(), more.end());
@@ -49,6 +52,17 @@ class OptimizerRuns : public ::testing::Test {
 
   const TempDir dir_;
 };
+
+TEST_F(OptimizerRuns, AStoppedRunsAverageIsOfItsLastStep) {
+  const ProgramResult result =
+      run_program(short_run(dir_, "run", {"--ema", "0.9", "--time-limit", "1"}),
+                  {.environment = {{"LOCKSTEP_FAULT", "slow:rank=0,ms=400"}}});
+  ASSERT_EQ(result.exit_code, 43) << said(result);
+  const auto steps_of = [&](const char* file) {
+    return read_safetensors(dir_ / "run" / "checkpoints" / file).metadata.at("steps");
+  };
+  EXPECT_EQ(steps_of("ema.safetensors"), steps_of("last.safetensors"));
+}
 
 class SameBitsOptimizers : public OptimizerRuns, public ::testing::WithParamInterface<Arguments> {};
 
@@ -113,6 +127,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "--param-groups",
                   "fc.* lr=0.5"},
         Arguments{"--clip-grad-norm", "0.5"},
+        Arguments{"--lr-scheduler",
+                  "plateau",
+                  "--plateau-patience",
+                  "0",
+                  "--plateau-threshold",
+                  "1",
+                  "--loss-scale",
+                  "dynamic"},
         Arguments{"--param-groups",
                   "*.bias lr=8 wd=0.5; layer1.* lr=0.5 epochs=2",
                   "--wd",
@@ -203,10 +225,14 @@ TEST_F(OptimizerRuns, APlateauCutsAfterEachEpoch) {
 TEST_F(OptimizerRuns, TheAverageIsEvaluatedAndSaved) {
   const ProgramResult result = run_ranks(2, short_run(dir_, "run", {"--ema", "0.9"}));
   ASSERT_EQ(result.exit_code, 0) << said(result);
-  std::vector<nlohmann::json> averages;
-  for (const nlohmann::json& line : read_metrics(dir_ / "run")) {
-    if (line.at("split") == "val-ema") averages.push_back(line);
-  }
+  const auto averages_of = [&](const char* name) {
+    std::vector<nlohmann::json> found;
+    for (const nlohmann::json& line : read_metrics(dir_ / name)) {
+      if (line.at("split") == "val-ema") found.push_back(line);
+    }
+    return found;
+  };
+  const std::vector<nlohmann::json> averages = averages_of("run");
   ASSERT_EQ(averages.size(), 3U);
   EXPECT_EQ(count_of(result.out, " * of --ema: Acc@1 "), 3) << result.out;
   const std::string saved = (dir_ / "run" / "checkpoints" / "ema.safetensors").string();
@@ -216,6 +242,32 @@ TEST_F(OptimizerRuns, TheAverageIsEvaluatedAndSaved) {
   ASSERT_EQ(evaluated.exit_code, 0) << said(evaluated);
   EXPECT_EQ(read_json(dir_ / "evaluated" / "run.json").at("final").at("loss"),
             averages.back().at("loss"));
+  const ProgramResult one = run_program(short_run(dir_, "one", {"--ema", "0.9"}));
+  ASSERT_EQ(one.exit_code, 0) << said(one);
+  EXPECT_EQ(averages_of("one").back().at("loss"), averages.back().at("loss"));
+}
+
+// Products read 16-bit copies of the weights, which an evaluation of the average replaces.
+TEST_F(OptimizerRuns, EvaluatingTheAverageIn16BitsChangesNoTraining) {
+  const Arguments mixed = {"--opt-level", "O2", "--dtype", "bf16"};
+  const auto train = [&](const char* name, Arguments more) {
+    more.insert(more.end(), mixed.begin(), mixed.end());
+    const ProgramResult result = run_program(short_run(dir_, name, more));
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    return read_json(dir_ / name / "run.json");
+  };
+  EXPECT_EQ(train("averaged", {"--ema", "0.9"}).at("digest"), train("plain", {}).at("digest"));
+  const std::string saved = (dir_ / "averaged" / "checkpoints" / "ema.safetensors").string();
+  const nlohmann::json evaluated = train("evaluated", {"--evaluate", "--pretrained", saved});
+  EXPECT_EQ(evaluated.at("final").at("loss"), read_metrics(dir_ / "averaged").back().at("loss"));
+}
+
+TEST_F(OptimizerRuns, AScaledRunsRatesAreThoseOfItsEpochs) {
+  const Arguments later = {"--start-epoch", "1", "--lr-scheduler", "cosine"};
+  const std::vector<double> plain = run(later);
+  Arguments scaled = later;
+  scaled.insert(scaled.end(), {"--loss-scale", "1", "--overwrite"});
+  EXPECT_EQ(run(scaled), plain);
 }
 
 TEST_F(OptimizerRuns, AFirstStepAtRateZeroMovesNoWeight) {

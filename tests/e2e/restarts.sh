@@ -29,10 +29,11 @@ same_bits() {
 # when NAME TEXT SIGNAL PATTERN: once the log of NAME contains TEXT, sends SIGNAL to the oldest process of that run
 # whose command line matches PATTERN.
 when() {
-  for _ in $(seq 400); do
+  for _ in $(seq 3000); do
     if grep -q -- "$2" "$work/$1.log" 2>/dev/null; then break; fi
     sleep 0.02
   done
+  grep -q -- "$2" "$work/$1.log" || fail "$1 never said: $2"
   pkill "-$3" -o -f -- "$4.* $work/$1( |$)"
 }
 
@@ -65,7 +66,7 @@ same_bits
 code=0
 "$bin/train_convnet" --keep-in-memory -o "$work/alone" 2>"$work/kept.log" || code=$?
 expect_code 2
-says 1 'would keep a state that nobody takes up'
+says 1 'nothing would use the state'
 
 # Rank 1 never gets past its twelfth step.
 export LOCKSTEP_FAULT=kill:rank=1,step=12

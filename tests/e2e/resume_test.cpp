@@ -156,18 +156,18 @@ TEST_F(Resume, BestIsRememberedAndAChangedSettingNoted) {
 // The best weights are of an evaluation after the checkpoint; with another rate the run may never
 // be as good again.
 TEST_F(Resume, BestOfALaterStepIsNotTheBestSoFar) {
-  copy_base_to("later");
+  copy_base_to("later_best");
   for (const char* file : {"step0000030.safetensors", "step0000030.state.safetensors"}) {
-    fs::remove(path("later") / "checkpoints" / file);
+    fs::remove(path("later_best") / "checkpoints" / file);
   }
   fs::copy_file(checkpoint("base", "step0000030.safetensors"),
-                checkpoint("later", "best.safetensors"),
+                checkpoint("later_best", "best.safetensors"),
                 fs::copy_options::overwrite_existing);
-  const ProgramResult result = run(1, "later", {"--resume", "auto", "--lr", "1e-9", "--json"});
+  const ProgramResult result = run(1, "later_best", {"--resume", "auto", "--lr", "1e-9", "--json"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_THAT(result.err, HasSubstr("it is of a later step; the next evaluation is the best so"));
-  const ProgramResult test = run_program(
-      line("tested", {"-e", "--pretrained", checkpoint("later", "best.safetensors"), "--json"}));
+  const ProgramResult test = run_program(line(
+      "tested", {"-e", "--pretrained", checkpoint("later_best", "best.safetensors"), "--json"}));
   const auto best = nlohmann::json::parse(result.out).at("best");
   EXPECT_EQ(nlohmann::json::parse(test.out).at("final").at("acc1"), best.at("acc1")) << said(test);
 }
@@ -233,19 +233,19 @@ TEST_F(Resume, PretrainedWeightsBesideACheckpointAreNotReadSilently) {
 }
 
 TEST_F(Resume, LaterStepsAreNotRemovedUnasked) {
-  copy_base_to("later");
-  const std::string older = checkpoint("later", "step0000010.safetensors");
-  const ProgramResult result = run(1, "later", {"--resume", older});
+  copy_base_to("later_steps");
+  const std::string older = checkpoint("later_steps", "step0000010.safetensors");
+  const ProgramResult result = run(1, "later_steps", {"--resume", older});
   EXPECT_EQ(result.exit_code, 2) << said(result);
   EXPECT_THAT(result.err, HasSubstr("holds later steps, up to 30"));
-  EXPECT_TRUE(fs::exists(checkpoint("later", "step0000030.safetensors")));
+  EXPECT_TRUE(fs::exists(checkpoint("later_steps", "step0000030.safetensors")));
 }
 
 TEST_F(Resume, TheBestOfLaterStepsIsNotTakenAlong) {
   const std::string older = checkpoint("base", "step0000010.safetensors");
   const ProgramResult result = run(1, "branch", {"--resume", older, "--max-steps", "20"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_THAT(result.err, HasSubstr("is not taken along: it is of a later step"));
+  EXPECT_THAT(result.err, HasSubstr("is not carried over: it is of a later step"));
   const ProgramResult same = run_program({"lockstep",
                                           "diff",
                                           checkpoint("branch", "best.safetensors"),
@@ -364,12 +364,12 @@ TEST_F(Resume, PretrainedWeightsStartAnotherRun) {
 }
 
 TEST_F(Resume, StartEpochIsTheFirstOnesNumber) {
-  const ProgramResult result = run(1, "later", {"--start-epoch", "2", "--epochs", "4"});
+  const ProgramResult result = run(1, "later_start", {"--start-epoch", "2", "--epochs", "4"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_EQ(count_of(result.out, "Epoch: [2]["), 10);
   EXPECT_EQ(count_of(result.out, "Epoch: [3]["), 10);
   EXPECT_EQ(count_of(result.out, "Epoch: ["), 20);
-  EXPECT_TRUE(fs::exists(checkpoint("later", "step0000040.safetensors")));
+  EXPECT_TRUE(fs::exists(checkpoint("later_start", "step0000040.safetensors")));
 }
 
 TEST_F(Resume, EvaluationsAndSavesAsOftenAsAsked) {

@@ -206,7 +206,7 @@ TEST_F(TracedRun, ThePlantedCauseIsNamed) {
     return told.out;
   };
   EXPECT_THAT(verdict("rank", "slow:rank=1,ms=20"), HasSubstr("verdict rank 1 is slow"));
-  EXPECT_THAT(verdict("network", "slownet:ms=20"), HasSubstr("verdict the network"));
+  EXPECT_THAT(verdict("network", "slownet:ms=20"), HasSubstr("verdict the exchange"));
 }
 
 TEST_F(TracedRun, ASlowLoaderIsNamed) {

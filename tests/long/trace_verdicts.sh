@@ -32,7 +32,7 @@ convnet=(train_convnet -b 32 "${steps[@]}")
 resnet=(train_resnet "$photos" -a resnet20 --train-crop-size 32 --val-resize-size 32 --val-crop-size 32 -b 4
   --no-eval --lr 0.01 "${steps[@]}")
 count "slow rank" slow:rank=1,ms=20 "rank 1 is slow" "rank 1 was [0-9]+ % slower" "${convnet[@]}"
-count "slow network" slownet:ms=20 "the network" "so the exchange bound it" "${convnet[@]}"
+count "slow network" slownet:ms=20 "the exchange" "so the exchange bound it" "${convnet[@]}"
 count "slow loader" slowdecode:ms=60 "the loader" "so the loader bound it" "${resnet[@]}"
 count quiet "" none "so the computation bound it|the figures do not say" "${convnet[@]}"
 [ $wrong -eq 0 ] && echo "each cause was named, and no other"

@@ -268,7 +268,8 @@ class GpuSuite(unittest.TestCase):
     def test_a_part_ends_with_the_suite(self):
         (self.work / "programs" / "test_cuda").write_text(f"#!/bin/sh\necho $$ >{self.work}/pid\nexec sleep 60\n")
         places = ["--programs", f"{self.work}/programs", "--results", f"{self.work}/results", "--only", "tests"]
-        environment = {**os.environ, "PATH": f"{self.work}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "0"}
+        changed = {"PATH": f"{self.work}:{os.environ['PATH']}", "RUNS": str(self.work / "runs")}
+        environment = {**os.environ, **changed, "CUDA_VISIBLE_DEVICES": "0"}
         suite = subprocess.Popen([ROOT / "bench" / "gpu_suite.sh", *places], env=environment)
         while not (self.work / "pid").exists() or not (self.work / "pid").read_text():
             time.sleep(0.05)

@@ -132,9 +132,11 @@ void WeightUpdate::finish() {
 // With a scaler, the rate is looked up on the device, where applied steps are counted.
 void WeightUpdate::follow_schedule() {
   if (!scaler_) return;
-  std::vector<double> lrs;
   const int64_t steps = std::min(steps_.end - steps_.first, steps_.most);
-  for (int64_t i = 0; i < steps; ++i) lrs.push_back(schedule_.lr(steps_.first + i));
+  std::vector<double> lrs(static_cast<size_t>(std::max<int64_t>(0, steps)));
+  for (size_t i = 0; i < lrs.size(); ++i) {
+    lrs[i] = schedule_.lr(steps_.first + static_cast<int64_t>(i));
+  }
   scaler_->set_learning_rates(lrs);
 }
 

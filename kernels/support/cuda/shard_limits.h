@@ -12,6 +12,6 @@ inline constexpr int64_t kMaxShardsOfRank = 256;
 // together, a complete subtree, and keeps complete subtrees of kTreeLevels levels in shared memory.
 inline constexpr int kTreeFan = 4;
 inline constexpr int kTreeLevels = 7;
-inline constexpr int64_t kMaxTreeLeaves = kTreeFan * ((1 << kTreeLevels) - 1);
+inline constexpr int64_t kMaxTreeLeaves = int64_t{kTreeFan} * ((1 << kTreeLevels) - 1);
 
 }  // namespace lockstep::kernels::cuda
