@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 
 #include <fmt/core.h>
 #include <sys/mman.h>
@@ -31,7 +32,8 @@ uint64_t address_space_in_use() {
 }
 
 std::string text_of(uint64_t bytes) {
-  return size_text(static_cast<int64_t>(bytes));
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();  // files claim more
+  return size_text(static_cast<int64_t>(std::min(bytes, kMost)));
 }
 
 constexpr const char* kMoreMemory = "a machine with more memory, or a higher limit (ulimit -v)";

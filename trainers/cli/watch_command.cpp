@@ -100,7 +100,8 @@ TerminalSize window_size() {
     const auto value = parse_int(text == nullptr ? "" : text);
     return value && *value > 0 && *value <= 1000 ? static_cast<int>(*value) : otherwise;
   };
-  if (const auto window = terminal_size(stdout)) return *window;
+  const std::optional<TerminalSize> window = terminal_size(stdout);
+  if (window && window->rows > 0) return *window;
   return {variable("COLUMNS", 80), variable("LINES", 24)};
 }
 

@@ -20,7 +20,7 @@ struct ImageCounts {
   int64_t train = 0, test = 0;
 };
 
-// As many as the data set has that images of this shape usually come from.
+// The image counts of the data set that usually has images of this shape.
 ImageCounts counts_of(const data::ImageShape& image) {
   if (image.channels == 1) return {60000, 10000};  // MNIST
   if (image.height == 32) return {50000, 10000};   // CIFAR-10

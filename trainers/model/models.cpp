@@ -124,8 +124,7 @@ void check_size(const Network& network, const data::ImageShape& image) {
                   image.height,
                   image.width),
       "--train-crop-size 224 and --val-crop-size 224, or another --arch, such as resnet20 for "
-      "32x32 "
-      "pixels");
+      "32x32 pixels");
 }
 
 void check_options(const Network& network, const ModelOptions& options) {

@@ -83,8 +83,8 @@ constexpr Flag kModelFlags[] = {
 
 constexpr Flag kOptimizerFlags[] = {
     {.name = "epochs", .kind = kFloat, .brief = true, .initial = {"3", "90"},
-     .range = {1, kMillion}, .help = "passes over the data; the last of 9.9 is cut short"},
-    {.name = "start-epoch", .kind = kInt, .initial = "0", .range = {0, kMillion},
+     .range = {1, kMaxEpochs}, .help = "passes over the data; the last of 9.9 is cut short"},
+    {.name = "start-epoch", .kind = kInt, .initial = "0", .range = {0, kMaxEpochs},
      .help = "number of the first epoch"},
     {.name = "max-steps", .kind = kInt, .brief = true, .range = kFrom1,
      .help = "stop after N optimizer steps"},
@@ -101,7 +101,7 @@ constexpr Flag kOptimizerFlags[] = {
      .range = {0, 1000},
      .help = "show 1/N of the images in an epoch, each N times with different augmentation"},
     {.name = "batches-per-allreduce", .aliases = "--accum-steps", .kind = kInt, .initial = "1",
-     .range = {1, kMillion}, .help = "micro-steps per optimizer step: gradients are accumulated"},
+     .range = {1, kMaxMicroSteps}, .help = "micro-steps per optimizer step: gradients accumulate"},
     {.name = "opt", .kind = kChoice, .initial = "sgd", .choices = "sgd|adam|adamw|muon|lamb",
      .help = "optimizer"},
     {.name = "lr", .aliases = "--learning-rate", .kind = kFloat, .brief = true,

@@ -25,9 +25,7 @@ int output_errno() {
 
 std::optional<TerminalSize> terminal_size(std::FILE* to) {
   winsize window{};
-  if (ioctl(fileno(to), TIOCGWINSZ, &window) != 0 || window.ws_col == 0 || window.ws_row == 0) {
-    return std::nullopt;
-  }
+  if (ioctl(fileno(to), TIOCGWINSZ, &window) != 0 || window.ws_col == 0) return std::nullopt;
   return TerminalSize{window.ws_col, window.ws_row};
 }
 
