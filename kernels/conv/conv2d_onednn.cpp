@@ -16,26 +16,6 @@ struct PreferredDescs {
   MemoryDesc in, weight, out;
 };
 
-// A convolution or one of its gradients on one shard's shape. `packed` is the layout of the weights
-// (or their gradient) that the primitive prefers.
-struct ConvolutionPlan final : ActivationPlan {
-  // `plain` describes activations as tensors of `stored` hold them.
-  ConvolutionPlan(Dtype stored,
-                  const ConvolutionDescs& plain,
-                  WeightLayout its_layout,
-                  const PreferredDescs& preferred,
-                  const dnnl::primitive_desc_base& desc)
-      : ActivationPlan({stored, plain.in, preferred.in}, {stored, plain.out, preferred.out}, desc),
-        bias(plain.bias),
-        packed(preferred.weight),
-        layout(std::move(its_layout)) {}
-
-  MemoryDesc bias, packed;
-  WeightLayout layout;
-};
-
-using ConvolutionPlans = ShardPlans<ConvolutionPlan>;
-
 struct Geometry {
   Dtype stored = Dtype::kF32;
   Shape in, weight;  // of the batch
@@ -43,7 +23,6 @@ struct Geometry {
   bool has_bias = false;
 
   Dtype computing() const { return computing_type(stored); }
-  WeightLayout layout(const MemoryDesc& packed) const { return {weight, params.groups, packed}; }
 
   PlanKey key(const char* op) const {
     return {.op = op,
@@ -88,6 +67,16 @@ struct Geometry {
     }
     return same;
   }
+  // Bytes behind its scratchpad that oneDNN may overwrite. Its 1x1 convolutions with a stride
+  // address it by whole vectors of channels, but ask for memory of the real ones. oneDNN's issue
+  // 6035, found in the gradient of weights, in all versions until 2026.
+  size_t overrun_bytes() const {
+    const bool strided = params.stride_h > 1 || params.stride_w > 1;
+    const int64_t lanes = isa_level() == IsaLevel::kV4 ? 16 : 8;
+    if (weight[2] != 1 || weight[3] != 1 || !strided || weight[1] >= lanes) return 0;
+    const Shape out = conv2d_output_shape(in, weight, params);
+    return static_cast<size_t>(out[2] * out[3] * (lanes - weight[1])) * sizeof(float);
+  }
   // Winograd's algorithm takes at most half the time of the direct one if there are enough pixels
   // to make up for transforming the weights: 64->64 3x3 on 16x56x56 takes 26 ms instead of 70.
   bool suits_winograd(int64_t images) const {
@@ -109,6 +98,28 @@ struct Geometry {
     return plain;
   }
 };
+
+// A convolution or one of its gradients on one shard's shape. `packed` is the layout of the weights
+// (or their gradient) that the primitive prefers.
+struct ConvolutionPlan final : ActivationPlan {
+  // `plain` describes activations as tensors hold them.
+  ConvolutionPlan(const Geometry& geometry,
+                  const ConvolutionDescs& plain,
+                  const PreferredDescs& preferred,
+                  const dnnl::primitive_desc_base& desc)
+      : ActivationPlan({geometry.stored, plain.in, preferred.in},
+                       {geometry.stored, plain.out, preferred.out},
+                       desc,
+                       geometry.overrun_bytes()),
+        bias(plain.bias),
+        packed(preferred.weight),
+        layout(geometry.weight, geometry.params.groups, preferred.weight) {}
+
+  MemoryDesc bias, packed;
+  WeightLayout layout;
+};
+
+using ConvolutionPlans = ShardPlans<ConvolutionPlan>;
 
 size_t packed_bytes(const ConvolutionPlan& plan) {
   return aligned(plan.packed.get_size());
@@ -150,8 +161,7 @@ void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArg
     const ConvolutionDescs plain = geometry.descs_of_same_memory(images);
     const auto desc = convolution_forward(geometry.wanted(plain, images));
     const PreferredDescs preferred{desc.src_desc(), desc.weights_desc(), desc.dst_desc()};
-    return std::make_unique<ConvolutionPlan>(
-        geometry.stored, plain, geometry.layout(preferred.weight), preferred, desc);
+    return std::make_unique<ConvolutionPlan>(geometry, plain, preferred, desc);
   });
   const Workspace workspace = workspace_for_packed(stream, plans, weight);
   const auto packed = pack(stream, plans, weight, workspace);
@@ -184,8 +194,7 @@ void conv2d_backward_data(Stream& stream,
         const auto desc = convolution_backward_data(geometry.wanted(plain, images));
         const PreferredDescs preferred{
             desc.diff_src_desc(), desc.weights_desc(), desc.diff_dst_desc()};
-        return std::make_unique<ConvolutionPlan>(
-            geometry.stored, plain, geometry.layout(preferred.weight), preferred, desc);
+        return std::make_unique<ConvolutionPlan>(geometry, plain, preferred, desc);
       });
   const Workspace workspace = workspace_for_packed(stream, plans, weight);
   const auto packed = pack(stream, plans, weight, workspace);
@@ -218,8 +227,7 @@ void conv2d_backward_weight(Stream& stream,
         const auto desc = convolution_backward_weights(geometry.wanted(plain, images));
         const PreferredDescs preferred{
             desc.src_desc(), desc.diff_weights_desc(), desc.diff_dst_desc()};
-        return std::make_unique<ConvolutionPlan>(
-            geometry.stored, plain, geometry.layout(preferred.weight), preferred, desc);
+        return std::make_unique<ConvolutionPlan>(geometry, plain, preferred, desc);
       });
   const size_t most_packed = plans.largest(packed_bytes);
   const Workspace workspace = stream.workspace(0, most_packed + plans.largest(scratch_bytes));

@@ -38,25 +38,28 @@ class ActivationLayout {
 
 // A primitive between two tensors of activations, on one shard's shape.
 struct ActivationPlan : Plan {
+  // overrun: bytes behind its scratchpad that the primitive may overwrite.
   ActivationPlan(ActivationLayout of_in,
                  ActivationLayout of_out,
-                 const dnnl::primitive_desc_base& desc)
-      : in(std::move(of_in)), out(std::move(of_out)), primitive(desc) {}
+                 const dnnl::primitive_desc_base& desc,
+                 size_t overrun = 0)
+      : in(std::move(of_in)),
+        out(std::move(of_out)),
+        primitive(desc),
+        scratchpad(aligned(primitive.scratchpad_bytes() + overrun)) {}
 
   // A worker's scratch memory: the primitive's scratchpad, then staged activations.
   size_t scratch_bytes() const {
-    return aligned(primitive.scratchpad_bytes()) + aligned(in.staged_bytes()) +
-           aligned(out.staged_bytes());
+    return scratchpad + aligned(in.staged_bytes()) + aligned(out.staged_bytes());
   }
-  std::byte* staged_in(std::byte* scratch) const {
-    return scratch + aligned(primitive.scratchpad_bytes());
-  }
+  std::byte* staged_in(std::byte* scratch) const { return scratch + scratchpad; }
   std::byte* staged_out(std::byte* scratch) const {
     return staged_in(scratch) + aligned(in.staged_bytes());
   }
 
   ActivationLayout in, out;
   Primitive primitive;
+  size_t scratchpad;  // bytes
 };
 
 inline size_t scratch_bytes(const ActivationPlan& plan) {
