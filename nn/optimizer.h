@@ -46,6 +46,9 @@ class Optimizer {
   // Call it when weights and buffers have the values with which the first step begins; it may be
   // called again before that step. Optional if the optimizer averages no buffers.
   virtual void begin(Stream& /*stream*/) {}
+  // Call it after state() got the values of a run that has taken a step, before begin(). Averages
+  // are then kept although no step may have been applied.
+  virtual void was_restored() {}
   // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape.
   // Parameters without a gradient are not changed.
   virtual void step(Stream& stream) = 0;
@@ -227,6 +230,7 @@ struct LookaheadParams {
 class AveragingOptimizer : public Optimizer {
  public:
   void begin(Stream& stream) override { fast_->begin(stream); }
+  void was_restored() override;
   void finish(Stream& stream) override { fast_->finish(stream); }
   void set_lr(double lr) override { fast_->set_lr(lr); }
   void follow(const kernels::StepControl& control) override;
@@ -249,6 +253,7 @@ class AveragingOptimizer : public Optimizer {
   int64_t& counter() { return *counter_.data<int64_t>(); }
   std::vector<Tensor> values() const;      // parameters in groups' order, then buffers
   void copy_values(Stream& stream) const;  // into the averages
+  bool is_restored() const { return is_restored_; }
 
  private:
   std::unique_ptr<Optimizer> fast_;
@@ -256,6 +261,7 @@ class AveragingOptimizer : public Optimizer {
   Names names_;
   std::vector<Tensor> averages_;
   Tensor counter_;  // (1), i64, on the CPU: number of steps
+  bool is_restored_ = false;
 };
 
 // Lets `fast` take k steps, then moves the slow weights by alpha toward the result and makes them

@@ -20,6 +20,11 @@ AveragingOptimizer::AveragingOptimizer(std::unique_ptr<Optimizer> fast,
   }
 }
 
+void AveragingOptimizer::was_restored() {
+  fast_->was_restored();
+  is_restored_ = true;
+}
+
 void AveragingOptimizer::follow(const kernels::StepControl& control) {
   Optimizer::follow(control);
   fast_->follow(control);

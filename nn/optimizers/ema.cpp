@@ -2,6 +2,7 @@
 
 #include "kernels/elementwise/copy.h"
 #include "kernels/optim/weight_averages.h"
+#include "nn/autocast.h"
 #include "nn/optimizer.h"
 
 namespace lockstep::nn {
@@ -12,7 +13,8 @@ Ema::Ema(std::unique_ptr<Optimizer> fast, std::vector<StateEntry> buffers, doubl
       decay_(decay) {}
 
 void Ema::step(Stream& stream) {
-  if (!std::exchange(has_begun_, true) && counter() == 0) copy_values(stream);
+  const bool begins = !std::exchange(has_begun_, true) && counter() == 0 && !is_restored();
+  if (begins) copy_values(stream);
   fast().step(stream);
   std::vector<kernels::EmaSlot> slots;
   slots.reserve(averages().size());
@@ -38,6 +40,7 @@ std::vector<Tensor> Ema::put_into_model(Stream& stream) const {
 void Ema::put_back(Stream& stream, std::span<const Tensor> from) const {
   std::vector<Tensor> to = values();
   for (size_t i = 0; i < to.size(); ++i) kernels::copy(stream, from[i], to[i]);
+  for (const ParameterGroup& group : groups()) refresh_copies(stream, group.parameters);
 }
 
 }  // namespace lockstep::nn

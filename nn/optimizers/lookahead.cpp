@@ -20,7 +20,7 @@ Lookahead::Lookahead(std::unique_ptr<Optimizer> fast,
 
 void Lookahead::begin(Stream& stream) {
   fast().begin(stream);
-  if (!from_initial_weights() || has_stepped_ || counter() > 0) return;
+  if (!from_initial_weights() || has_stepped_ || counter() > 0 || is_restored()) return;
   copy_values(stream);
   has_slow_ = true;
 }

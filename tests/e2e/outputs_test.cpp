@@ -96,7 +96,9 @@ TEST(Outputs, EventsStandOnceAfterAContinuation) {
   const TempDir dir;
   const Arguments often = {"--histograms", "10", "--print-freq", "5", "--save-steps", "10"};
   ASSERT_EQ(run_ranks(2, convnet(dir / "run", often)).exit_code, 0);
-  fs::remove(dir / "run" / "checkpoints" / "step0000020.state.safetensors");
+  for (const char* file : {"step0000020.safetensors", "step0000020.state.safetensors"}) {
+    fs::remove(dir / "run" / "checkpoints" / file);
+  }
   Arguments again = convnet(dir / "run", often);
   again.insert(again.end(), {"--resume", "auto", "--max-steps", "30"});
   const ProgramResult resumed = run_program(again);

@@ -87,8 +87,8 @@ PLANTED = {
     ),
     "checkpoint_record": (
         "trainers/checkpoint/checkpoint_record.cpp",
-        "catch (const Json::exception&) {",
-        "catch (const Json::out_of_range&) {",
+        "catch (const FileJson::exception&) {",
+        "catch (const FileJson::out_of_range&) {",
         "what is no JSON is not refused",
     ),
     "trace": ("trainers/timeline/read_trace.cpp", "if (steps.empty()) return {};", "", "the usual one of no steps"),

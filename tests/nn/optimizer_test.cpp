@@ -124,11 +124,14 @@ TEST(Ema, FollowsParametersAndBuffers) {
     if (step == 1) *averages[1].tensor.data<float>() = 2 * want;  // it began at 2
     EXPECT_FLOAT_EQ(*averages[1].tensor.data<float>(), 2 * want);
   }
+  fast.var.set_copy(Tensor::zeros({1}, Dtype::kBF16));
   const std::vector<Tensor> before = optimizer.put_into_model(stream);
   EXPECT_FLOAT_EQ(value_of(fast), want);
+  EXPECT_NEAR(static_cast<float>(*fast.var.copy().data<BFloat16>()), want, 0.01);
   EXPECT_FLOAT_EQ(*buffer.data<float>(), 2 * want);
   optimizer.put_back(stream, before);
   EXPECT_EQ(value_of(fast), 4);
+  EXPECT_EQ(static_cast<float>(*fast.var.copy().data<BFloat16>()), 4);
   EXPECT_EQ(*buffer.data<float>(), 8);
   EXPECT_FLOAT_EQ(*averages[0].tensor.data<float>(), want);
 }

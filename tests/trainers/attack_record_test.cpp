@@ -8,7 +8,6 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/record_ranges.h"
-#include "trainers/config/json_count.h"
 #include "trainers/model/early_stopping.h"
 #include "trainers/model/schedule.h"
 
@@ -111,9 +110,6 @@ TEST(AttackB2, NumbersOfAnotherKindAreRefused) {
     EXPECT_THAT(verdict_on("epoch_sums", sums(text)), HasSubstr("its 'epoch_sums' is")) << text;
   }
   EXPECT_THAT(verdict_on("steps", "9223372036854775807"), HasSubstr("its 'steps' is"));
-  EXPECT_EQ(json_count(nlohmann::json::parse("7"), 7), 7);
-  EXPECT_EQ(json_count(nlohmann::json(7), 7), 7);
-  EXPECT_EQ(json_count(nlohmann::json(8), 7), std::nullopt);
 }
 
 TEST(AttackB2, APlaceOutsideItsEpochIsRefused) {

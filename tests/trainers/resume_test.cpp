@@ -63,6 +63,11 @@ TEST_F(FindResumePoint, ByEveryNameThatAUserHasForIt) {
   EXPECT_EQ(find(run_ / "checkpoints/last.safetensors"), "30");
   EXPECT_EQ(find(run_ / "checkpoints/step0000020.safetensors"), "20");
   EXPECT_EQ(find(run_ / "checkpoints/step0000020.state.safetensors"), "20");
+  EXPECT_EQ(find(run_ / "checkpoints" / "." / "last.safetensors"), "30");
+  fs::create_symlink(run_ / "checkpoints/last.safetensors", dir_ / "link.safetensors");
+  EXPECT_EQ(find(dir_ / "link.safetensors"), "30");
+  fs::create_symlink("round.safetensors", dir_ / "round.safetensors");
+  EXPECT_THAT(find(dir_ / "round.safetensors"), HasSubstr("round.safetensors"));
   EXPECT_THAT(notes_, ElementsAre());
 }
 
@@ -98,7 +103,14 @@ TEST_F(FindResumePoint, AttackA4_AutoReplacesNoModelsWhoseStateIsMissing) {
                     HasSubstr("step0000030.state.safetensors, is missing"),
                     HasSubstr("--pretrained " + (run_ / "checkpoints/step0000030").string())));
   write_tiny(run_ / "checkpoints", TinyRun(1), 20);
-  EXPECT_EQ(find("auto"), "20");
+  for (const std::filesystem::path& name : {std::filesystem::path("auto"), run_}) {
+    EXPECT_THAT(find(name),
+                AllOf(HasSubstr("a model of step 30 alone, newer than the checkpoint of step 20"),
+                      HasSubstr("--resume " + (run_ / "checkpoints/step0000020").string())));
+  }
+  EXPECT_EQ(find(run_ / "checkpoints/step0000020.safetensors"), "20");
+  write_tiny(run_ / "checkpoints", TinyRun(1), 30);
+  EXPECT_EQ(find("auto"), "30");
 }
 
 TEST_F(FindResumePoint, WhatIsNoneIsRefused) {
@@ -116,8 +128,8 @@ constexpr const char* kData = "0123456789abcdef";
 std::string kept(const std::string& line, int64_t ranks = 2, const std::string& data = kData) {
   const Options options = options_of(line);
   try {
-    const RunRequest request =
-        keep_run(make_run_request(options), options, data, testing::tiny_identity(), ranks);
+    const RunRequest request = request_of_resumed_run(
+        make_run_request(options), options, data, testing::tiny_identity(), ranks);
     const BatchDivision batch = divide_batch(request, ranks, 1);
     return fmt::format(
         "accepted: B {} A {} S {} G {} seed {} start {}",
@@ -171,6 +183,9 @@ TEST(Differences, NameEachSettingWithBothValues) {
       differences(now, testing::tiny_identity()),
       ElementsAre(
           "isa is x86-64-v4, was x86-64-v3", "lr is 0.2, was 0.1", "momentum is nothing, was 0.9"));
+  now = testing::tiny_identity();
+  now.settings["lr"] = "1e-1";
+  EXPECT_THAT(differences(now, testing::tiny_identity()), ElementsAre());
 }
 
 TEST(Differences, ALongValueIsComparedWhole) {

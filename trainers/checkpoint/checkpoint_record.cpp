@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/words.h"
 #include "trainers/checkpoint/record_ranges.h"
-#include "trainers/config/json_count.h"
+#include "trainers/config/file_json.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -86,13 +86,12 @@ std::string field_text(const T& field) {
   }
 }
 
-bool read_number(const Json& json, int64_t& number) {
-  const std::optional<int64_t> count = json_count(json);
-  number = count.value_or(0);
-  return count.has_value();
+bool read_number(const FileJson& json, int64_t& number) {
+  json.get_to(number);
+  return number >= 0;
 }
 
-bool read_number(const Json& json, double& number) {
+bool read_number(const FileJson& json, double& number) {
   const bool nan = json.is_null();  // JSON has no NaN
   number = nan ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
   return true;
@@ -100,7 +99,7 @@ bool read_number(const Json& json, double& number) {
 
 // Returns false, or throws an exception of Json's, for a value that is no such field's.
 template <class T>
-bool read_field(const Json& json, T& field) {
+bool read_field(const FileJson& json, T& field) {
   bool understood = true;
   if constexpr (std::same_as<T, Texts>) {
     json.get_to(field);
@@ -142,7 +141,7 @@ class Reader {
       field = static_cast<T>(*value);
     } else {
       const auto read = [&](const std::string& text) {
-        return read_field(Json::parse(text), field);
+        return read_field(parse_file<FileJson>(text), field);
       };
       if (!converted(key, read)) refuse_value(key);
     }
@@ -152,7 +151,7 @@ class Reader {
   auto converted(const char* key, Convert&& convert) const {
     try {
       return convert(text(key));
-    } catch (const Json::exception&) {
+    } catch (const FileJson::exception&) {
       refuse_value(key);
     }
   }
@@ -166,10 +165,17 @@ class Reader {
   const std::string& file_;
 };
 
+// Numbers may be spelled in several ways.
+bool same_value(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const std::optional<double> number = parse_float(a);
+  return number && number == parse_float(b);
+}
+
 void compare(const Texts& now, const Texts& before, std::vector<std::string>& found) {
   for (const auto& [name, value] : now) {
     const auto old = before.find(name);
-    if (old != before.end() && old->second == value) continue;
+    if (old != before.end() && same_value(old->second, value)) continue;
     const std::string was = old == before.end() ? "nothing" : printable(old->second);
     found.push_back(fmt::format("{} is {}, was {}", name, value, was));
   }

@@ -24,11 +24,11 @@ constexpr const char* kScaler = "grad_scaler";
 constexpr const char* kKept[] = {kVersionKey, "program", "arch", "evaluation", kScaler};
 
 bool is_for_torch(const fs::path& to) {
-  const std::string ending = to.extension().string();
-  if (ending == ".safetensors") return false;
-  if (ending == ".pt" || ending == ".pth" || ending == ".tar") return true;
-  throw UsageError(fmt::format("{} names no form of weights", to.string()),
-                   "the ending of the file chooses it",
+  const std::string extension = to.extension().string();
+  if (extension == ".safetensors") return false;
+  if (extension == ".pt" || extension == ".pth" || extension == ".tar") return true;
+  throw UsageError(fmt::format("{} names no format of weights", to.string()),
+                   "the file's extension selects it",
                    "OUT.pt or OUT.pth for torch.load, or OUT.safetensors");
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "trainers/config/json_count.h"
 #include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {

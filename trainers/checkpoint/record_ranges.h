@@ -9,6 +9,8 @@
 
 namespace lockstep::trainers {
 
+inline constexpr int64_t kMaxCounted = int64_t{1} << 53;  // beyond, doubles skip whole numbers
+
 // Checks the numbers of a record. Errors: CheckpointError, naming `file`, the number and its range,
 // for a number that no run has: it would divide by zero or overflow, or count work that was not
 // done.

@@ -28,20 +28,45 @@ namespace fs = std::filesystem;
 
 // Returns the run directory that holds a checkpoint, as the user would write it; empty: none.
 fs::path run_directory_of(const fs::path& model_file) {
-  const fs::path folder = model_file.parent_path();
+  const fs::path folder = model_file.lexically_normal().parent_path();
   if (folder.filename() == kCheckpointsFolder && folder.has_parent_path())
     return folder.parent_path();
-  const fs::path absolute = fs::absolute(model_file).parent_path();
+  const fs::path absolute = fs::absolute(model_file).lexically_normal().parent_path();
   return absolute.filename() == kCheckpointsFolder ? absolute.parent_path() : fs::path();
 }
 
 // last.safetensors is a link to a checkpoint; a state file stands for its pair.
 fs::path model_file_of(const fs::path& file) {
-  std::error_code error;
-  const fs::path target = fs::read_symlink(file, error);
-  fs::path real = error ? file : file.parent_path() / target;
+  constexpr int kMostLinks = 40;  // as the kernel follows; there may be a circle
+  fs::path real = file;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(real); ++links) {
+    real = real.parent_path() / fs::read_symlink(real);
+  }
   const std::optional<std::string> model = model_of_state(real.filename().string());
   return model ? real.parent_path() / *model : real;
+}
+
+// A run that goes on before them would replace them. beyond: the step from which it would.
+void refuse_lone_models(const fs::path& folder, std::optional<int64_t> beyond) {
+  const std::vector<StoredCheckpoint> models = list_lone_models(folder);
+  if (models.empty() || (beyond && models.front().step <= *beyond)) return;
+  const std::string newest = models.front().model_file.string();
+  const std::string from_weights =
+      fmt::format("--pretrained {} with another --output-dir to train from its weights", newest);
+  throw CheckpointError(
+      beyond ? fmt::format("cannot go on in {}: it holds a model of step {} alone, newer than the "
+                           "checkpoint of step {}",
+                           folder.string(),
+                           models.front().step,
+                           *beyond)
+             : fmt::format("cannot go on in {}: its checkpoints hold models alone",
+                           folder.parent_path().string()),
+      fmt::format("the rest of the training state, such as {}, is missing",
+                  state_file_of(newest).string()),
+      beyond ? fmt::format("--resume {} to replace it, or {}",
+                           (folder / model_file_name(*beyond)).string(),
+                           from_weights)
+             : from_weights + ", or --overwrite without --resume to remove them and start again");
 }
 
 fs::path newest_in(const fs::path& directory) {
@@ -50,21 +75,8 @@ fs::path newest_in(const fs::path& directory) {
   const fs::path folder = fs::is_directory(inner, error) ? inner : directory;
   const std::vector<StoredCheckpoint> stored = list_checkpoints(folder);
   if (stored.empty()) refuse_missing(directory.string(), "no stepN.safetensors with its state");
+  refuse_lone_models(folder, stored.front().step);
   return stored.front().model_file;
-}
-
-// A new run would replace them.
-void refuse_lone_models(const fs::path& output_dir) {
-  const std::vector<StoredCheckpoint> models = list_lone_models(output_dir / kCheckpointsFolder);
-  if (models.empty()) return;
-  const std::string newest = models.front().model_file.string();
-  throw CheckpointError(
-      fmt::format("cannot go on in {}: its checkpoints hold models alone", output_dir.string()),
-      fmt::format("the rest of the training state, such as {}, is missing",
-                  state_file_of(newest).string()),
-      fmt::format("--pretrained {} with another --output-dir to train from its weights, or "
-                  "--overwrite without --resume to remove them and start again",
-                  newest));
 }
 
 std::optional<ResumePoint> find_newest(const fs::path& output_dir,
@@ -72,6 +84,8 @@ std::optional<ResumePoint> find_newest(const fs::path& output_dir,
   const size_t notes_before = notes.size();
   std::optional<SoundCheckpoint> found = newest_sound(output_dir / kCheckpointsFolder, notes);
   if (found) {
+    refuse_lone_models(output_dir / kCheckpointsFolder,
+                       step_of_model(found->model_file.filename().string()));
     return ResumePoint{.model_file = std::move(found->model_file),
                        .run_directory = output_dir,
                        .checkpoint = std::move(found->checkpoint)};
@@ -82,7 +96,7 @@ std::optional<ResumePoint> find_newest(const fs::path& output_dir,
         fmt::format("{} damaged; {}", notes.size() - notes_before, notes[notes_before]),
         "--overwrite without --resume to start that run again, or another --output-dir");
   }
-  refuse_lone_models(output_dir);
+  refuse_lone_models(output_dir / kCheckpointsFolder, std::nullopt);
   notes.push_back(fmt::format("note: --resume auto: there is no checkpoint in {}, a new run starts",
                               output_dir.string()));
   return std::nullopt;
@@ -131,12 +145,10 @@ void check_flags(const Options& options, const RunIdentity& before, int64_t rank
   if (!options.given("batch-size")) return;
   const int64_t batch = options.integer("batch-size") * ranks * before.micro_steps;
   if (batch == before.global_batch) return;
-  refuse_change(fmt::format("-b {} makes {} images per step on {} rank{}, the checkpoint's run "
-                            "has {}",
+  refuse_change(fmt::format("-b {} makes {} images per step on {}, the checkpoint's run has {}",
                             options.integer("batch-size"),
                             batch,
-                            ranks,
-                            ranks == 1 ? "" : "s",
+                            counted(ranks, "rank"),
                             before.global_batch),
                 "leave it out");
 }
@@ -165,23 +177,24 @@ int64_t kept_repeats(const Options& options, const RunIdentity& before) {
   return std::max<int64_t>(1, parse_int(was).value_or(1));
 }
 
-// Flags that neither shape the training nor say where a run ends.
+// Whether the flag shapes the training. Not those that say where a run ends or that it takes no
+// step, nor those that RunIdentity has fields for.
 bool shapes_training(const Flag& flag) {
-  constexpr std::string_view kOthers[] = {"epochs",
-                                          "start-epoch",
-                                          "max-steps",
-                                          "batch-size",
-                                          "global-batch-size",
-                                          "batches-per-allreduce",
-                                          "early-stopping",
-                                          "early-stopping-delta",
-                                          "seed",
-                                          "seed-order",
-                                          "seed-weights",
-                                          "lr-dry-run"};
+  constexpr std::string_view kExcluded[] = {"epochs",
+                                            "start-epoch",
+                                            "max-steps",
+                                            "batch-size",
+                                            "global-batch-size",
+                                            "batches-per-allreduce",
+                                            "early-stopping",
+                                            "early-stopping-delta",
+                                            "seed",
+                                            "seed-order",
+                                            "seed-weights",
+                                            "lr-dry-run"};
   if (flag.name == "preset") return true;
   if (flag.group != FlagGroup::kOptimizer && flag.group != FlagGroup::kPrecision) return false;
-  return std::ranges::find(kOthers, flag.name) == std::end(kOthers);
+  return std::ranges::find(kExcluded, flag.name) == std::end(kExcluded);
 }
 
 }  // namespace
@@ -243,11 +256,11 @@ RunIdentity identity_of(const ResolvedRun& run,
   return identity;
 }
 
-RunRequest keep_run(RunRequest request,
-                    const Options& options,
-                    const std::string& data_digest,
-                    const RunIdentity& before,
-                    int64_t ranks) {
+RunRequest request_of_resumed_run(RunRequest request,
+                                  const Options& options,
+                                  const std::string& data_digest,
+                                  const RunIdentity& before,
+                                  int64_t ranks) {
   check_flags(options, before, ranks);
   if (data_digest != before.data_digest) {
     refuse_change(fmt::format("the data have digest {}, those of the checkpoint's run {}",
@@ -258,7 +271,7 @@ RunRequest keep_run(RunRequest request,
   if (ranks > before.shards) {
     throw UsageError(
         fmt::format("{} ranks are too many for the checkpoint's run", ranks),
-        fmt::format("it has {} shards, and each rank works on one at least", before.shards),
+        fmt::format("it has {} shards, and each rank needs at least one", before.shards),
         fmt::format("at most {} ranks", before.shards));
   }
   request.batch = {.global = before.global_batch,

@@ -37,10 +37,10 @@ RunIdentity identity_of(const ResolvedRun& run,
 // Returns `request` with the batch, micro-steps, shards, groups, seeds and first epoch of `before`.
 // Errors: CheckpointError for a flag that was given with another value, or other data; UsageError
 // when there are more ranks than shards.
-RunRequest keep_run(RunRequest request,
-                    const Options& options,
-                    const std::string& data_digest,
-                    const RunIdentity& before,
-                    int64_t ranks);
+RunRequest request_of_resumed_run(RunRequest request,
+                                  const Options& options,
+                                  const std::string& data_digest,
+                                  const RunIdentity& before,
+                                  int64_t ranks);
 
 }  // namespace lockstep::trainers

@@ -228,7 +228,8 @@ StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
     const Source& source = *source_;
     check_record(source, now);
     if (record_) {
-      settled.request = keep_run(request_, options_, data_digest, record_->run, ranks.size());
+      settled.request =
+          request_of_resumed_run(request_, options_, data_digest, record_->run, ranks.size());
     }
     const EvaluationRecord asked = evaluation_record(requested_, data);
     for (std::string& note : notes_on_flags(asked, now, source.recorded, source.use, source.file)) {

@@ -18,6 +18,7 @@
 #include "trainers/report/errors.h"
 #include "trainers/report/event_opening.h"
 #include "trainers/report/process.h"
+#include "trainers/report/stop_request.h"
 #include "trainers/report/tricks_lines.h"
 
 namespace lockstep::trainers {
@@ -72,11 +73,11 @@ void Training::share_start() {
   step_.update().weights_were_written();
 }
 
-TrainingResult Training::run(const Traces& traces) {
-  traces_ = traces;
-  log_ = RunLog(traces.directory, parts_.console, open_events());
+TrainingResult Training::run(const Outputs& outputs) {
+  outputs_ = outputs;
+  log_ = RunLog(outputs.directory, parts_.console, open_events());
   begin_events();
-  on_all_ranks(parts_.ranks, [&] { saves_.open(traces_.saves); });
+  on_all_ranks(parts_.ranks, [&] { saves_.open(outputs_.saves); });
   share_start();
   try {
     train_epochs();
@@ -89,7 +90,7 @@ TrainingResult Training::run(const Traces& traces) {
     throw;
   }
   result_.saved = saves_.finish().value_or(result_.saved);
-  step_.timeline().end(traces_.directory);
+  step_.timeline().end(outputs_.directory);
   result_.communication = step_.summarize();
   if (!result_.stopped) log_.end_events(result_.steps);
   return result_;
@@ -130,7 +131,7 @@ bool Training::goes_on(const EpochSums& current) const {
 
 std::optional<RunEvents> Training::open_events() const {
   const RunRequest& request = parts_.run.request;
-  if (traces_.directory == nullptr || !request.tensorboard) return std::nullopt;
+  if (outputs_.directory == nullptr || !request.tensorboard) return std::nullopt;
   const bool tricks = parts_.console.options().tutorial == TutorialLines::kTricks;
   const EventTags tags = tricks               ? EventTags::kTricks
                          : request.apex_lines ? EventTags::kApex
@@ -138,20 +139,19 @@ std::optional<RunEvents> Training::open_events() const {
   const RunEvents::Position start{.steps = parts_.start ? parts_.start->steps : 0,
                                   .epochs = parts_.start ? parts_.start->epoch : 0,
                                   .evaluates = begins_with_evaluation(parts_.start, range_)};
-  return RunEvents(traces_.directory->path(), tags, start);
+  return RunEvents(outputs_.directory->path(), tags, start);
 }
 
 void Training::begin_events() {
-  if (traces_.record == nullptr) return;
+  if (outputs_.record == nullptr) return;
   log_.begin_events([&] {
-    EventOpening opening = event_opening(*traces_.record);
+    EventOpening opening = event_opening(*outputs_.record);
     opening.images = first_images(parts_, range_);
     return opening;
   });
 }
 
 void Training::train_step(EpochProgress& epoch) {
-  const RunRequest& request = parts_.run.request;
   const bool draws_histograms = draws_histograms_after(result_.steps + 1);
   if (draws_histograms) read_scale();  // the one by which this step's gradients are scaled
   const auto loss_scale = static_cast<float>(numerics_.scaled().scale);
@@ -167,16 +167,12 @@ void Training::train_step(EpochProgress& epoch) {
     result_.step_times.add(seconds.all);
   }
   inject(parts_.fault, parts_.ranks.rank(), result_.steps, parts_.model);
-  if (draws_histograms && traces_.directory != nullptr) {
+  if (draws_histograms && outputs_.directory != nullptr) {
     log_histograms(parts_.model, loss_scale, result_.steps, log_);
   }
 
-  const int64_t check_ranks = request.exchange.check_ranks;
-  if (request.exchange.keeps_replicas() && check_ranks > 0 && result_.steps % check_ranks == 0) {
-    const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
-    replicas_.compare(parts_.ranks, result_.steps);
-  }
-  const int64_t interval = std::min(request.print_freq, kMaxSteps);
+  compare_ranks_if_due();
+  const int64_t interval = std::min(parts_.run.request.print_freq, kMaxSteps);
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_.checkpoint_due(result_.steps) && !last;
@@ -185,16 +181,29 @@ void Training::train_step(EpochProgress& epoch) {
       asked_to_stop()) {
     exchange_figures(epoch);
   }
-  if ((saves || keeps) && !result_.stopped) synchronize_replicas();
-  if (saves && !result_.stopped) {
+  save_after_step(epoch, saves, keeps);
+  step_.timeline().end_step(result_.steps, outputs_.directory);
+}
+
+void Training::compare_ranks_if_due() {
+  const ExchangeConfig& exchange = parts_.run.request.exchange;
+  if (!exchange.keeps_replicas() || exchange.check_ranks == 0) return;
+  if (result_.steps % exchange.check_ranks != 0) return;
+  const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
+  replicas_.compare(parts_.ranks, result_.steps);
+}
+
+void Training::save_after_step(EpochProgress& epoch, bool saves, bool keeps) {
+  if (result_.stopped || !(saves || keeps)) return saves_.advance();
+  synchronize_replicas();
+  if (saves) {
     ask_for_checkpoint();
     saves_.save(position(epoch, Evaluated::kYes));
     epoch.begin_line();
   } else {
     saves_.advance();
   }
-  if (keeps && !result_.stopped) saves_.keep(position(epoch, Evaluated::kNo));
-  step_.timeline().end_step(result_.steps, traces_.directory);
+  if (keeps) saves_.keep(position(epoch, Evaluated::kNo));
 }
 
 // Whether any rank was asked to stop. Where the exchange of gradients does not tell, the ranks ask
@@ -275,7 +284,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
     ask_for_checkpoint();
     return saves_.save(position(epoch, Evaluated::kNo));
   }
-  if (traces_.csv != nullptr) log_epoch(epoch, evaluation);
+  if (outputs_.csv != nullptr) log_epoch(epoch, evaluation);
   if (last || result_.early_stop_epoch || (number + 1) % parts_.run.request.save_freq == 0 ||
       saves_.checkpoint_due(result_.steps)) {
     ask_for_checkpoint();
@@ -288,7 +297,7 @@ void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluat
   using std::chrono::duration_cast;
   using std::chrono::system_clock;
   const std::chrono::duration<double> seconds(epoch.seconds());
-  log_.append_epoch(*traces_.csv,
+  log_.append_epoch(*outputs_.csv,
                     {.start = system_clock::now() - duration_cast<system_clock::duration>(seconds),
                      .seconds = seconds.count(),
                      .epoch = epoch.number(),
@@ -312,7 +321,8 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   result_.stopped = !evaluation || (averages && !of_average);
   if (result_.stopped) return std::nullopt;
   const int number = epoch.number();
-  const std::string digest = traces_.directory == nullptr ? "" : to_hex(state_digest(parts_.model));
+  const std::string digest =
+      outputs_.directory == nullptr ? "" : to_hex(state_digest(parts_.model));
   result_.final = evaluation;
   log_.append_evaluation("val", number, result_.steps, *evaluation, digest);
   log_.append_epoch_events(number, result_.steps, epoch.averages(step_.update().lr()), *evaluation);
@@ -320,7 +330,8 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   if (epoch.done() == range_.per_epoch && update_schedules(*evaluation, epoch)) return evaluation;
   if (!std::isfinite(evaluation->loss)) {
     parts_.console.warn(
-        fmt::format("warning: the test loss is {} after epoch {}, which is never the best",
+        fmt::format("lockstep: warning: the test loss is {} after epoch {}, which is never the "
+                    "best",
                     evaluation->loss,
                     number + 1));
     return evaluation;

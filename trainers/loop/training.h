@@ -33,7 +33,7 @@ class Training {
   void restore(const FileTensors& optimizer, const std::string& file);
 
   // The places where rank 0 writes what the run leaves; null on other ranks.
-  struct Traces {
+  struct Outputs {
     RunDirectory* directory = nullptr;
     const EpochCsv* csv = nullptr;
     const RunRecord* record = nullptr;  // of the run's settings
@@ -41,7 +41,7 @@ class Training {
   };
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
-  TrainingResult run(const Traces& traces);
+  TrainingResult run(const Outputs& outputs);
   // The mistakes of the last evaluation, without pictures.
   const Mistakes& mistakes() const { return evaluation_.mistakes(); }
   // The last report of the run.
@@ -57,6 +57,9 @@ class Training {
   bool goes_on(const EpochSums& current) const;
   std::optional<RunEvents> open_events() const;  // rank 0's
   void train_step(EpochProgress& epoch);
+  void compare_ranks_if_due();
+  // `saves`: a checkpoint is due; `keeps`: a state in memory is.
+  void save_after_step(EpochProgress& epoch, bool saves, bool keeps);
   bool asked_to_stop() const;
   void read_scale();
   void exchange_figures(EpochProgress& epoch);
@@ -77,7 +80,7 @@ class Training {
 
   const TrainingParts parts_;
   const StepRange range_;
-  Traces traces_;
+  Outputs outputs_;
   RunLog log_;
   NumericsGuard numerics_;
   TrainingStep step_;

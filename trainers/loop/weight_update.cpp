@@ -10,8 +10,9 @@
 
 #include "core/error.h"
 #include "core/words.h"
-#include "trainers/config/json_count.h"
-#include "trainers/model/weights.h"
+#include "trainers/checkpoint/record_ranges.h"
+#include "trainers/config/file_json.h"
+#include "trainers/model/make_optimizer.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -21,9 +22,8 @@ constexpr int64_t kMaxSkips = 50;  // in a row
 [[noreturn]] void throw_overflow(const kernels::LossScaleState& state, int64_t steps) {
   throw DivergedError(
       fmt::format("{} steps in a row were skipped, up to step {}", state.consecutive_skips, steps),
-      fmt::format(
-          "a gradient was infinite or NaN in each of them, though the loss scale fell to {:g}",
-          state.scale),
+      fmt::format("a gradient was infinite or NaN in each of them, at a loss scale of {:g}",
+                  state.scale),
       "a smaller --lr or --clip-grad-norm 1; if it begins at step 1, look for NaN in the input");
 }
 
@@ -43,21 +43,21 @@ std::string text_of(const kernels::LossScaleRule& rule, const kernels::LossScale
 
 std::optional<kernels::LossScaleState> parse_state(const std::string& text) {
   try {
-    const auto json = nlohmann::json::parse(text);
-    constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
-    const double scale = json.at("scale");
-    const auto tracker = json_count(json.at("_growth_tracker"), kMax);
-    const auto consecutive = json_count(json.at("consecutive_skips"), kMax);
-    const auto applied = json_count(json.at("applied"));
-    const auto skipped = json_count(json.at("skipped"));
+    const auto json = parse_file<FileJson>(text);
+    const auto scale = json.at("scale").get<double>();
     if (!(scale > 0 && scale <= std::numeric_limits<float>::max())) return std::nullopt;
-    if (!tracker || !consecutive || !applied || !skipped) return std::nullopt;
-    return kernels::LossScaleState{.scale = static_cast<float>(scale),
-                                   .growth_tracker = static_cast<int32_t>(*tracker),
-                                   .consecutive_skips = static_cast<int32_t>(*consecutive),
-                                   .applied = *applied,
-                                   .skipped = *skipped};
-  } catch (const nlohmann::json::exception&) {
+    const kernels::LossScaleState state{
+        .scale = static_cast<float>(scale),
+        .growth_tracker = json.at("_growth_tracker").get<int32_t>(),
+        .consecutive_skips = json.at("consecutive_skips").get<int32_t>(),
+        .applied = json.at("applied").get<int64_t>(),
+        .skipped = json.at("skipped").get<int64_t>()};
+    const auto lies = [](int64_t count, int64_t end) { return count >= 0 && count < end; };
+    const bool counts = lies(state.growth_tracker, kernels::LossScaleRule().growth_interval) &&
+                        lies(state.consecutive_skips, kMaxSkips) &&
+                        lies(state.applied, kMaxCounted) && lies(state.skipped, kMaxCounted);
+    return counts ? std::optional(state) : std::nullopt;
+  } catch (const FileJson::exception&) {
     return std::nullopt;
   }
 }
@@ -209,6 +209,7 @@ void WeightUpdate::describe(TrainingPosition& position) const {
 
 void WeightUpdate::restore(const TrainingPosition& position) {
   schedule_.restore(position.schedule);
+  if (position.steps > steps_.first) optimizer_->was_restored();
   if (position.applied > steps_.first) lr_ = schedule_.lr(position.applied - 1);
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
-#include "trainers/config/json_count.h"
+#include "trainers/config/file_json.h"
 
 namespace lockstep::trainers {
 
@@ -35,12 +35,10 @@ void EarlyStopping::restore(std::string_view state) {
                           "another checkpoint");
   };
   try {
-    const auto json = nlohmann::json::parse(state);
-    const std::optional<int64_t> worse = json_count(json.at("worse_epochs"));
-    if (!worse) return refuse("worse_epochs is not a number of epochs");
-    worse_epochs_ = *worse;
+    const auto json = parse_file<FileJson>(std::string(state));
+    worse_epochs_ = json.at("worse_epochs").get<uint32_t>();
     if (json.contains("best")) best_ = json.at("best").get<double>();
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const FileJson::exception& error) {
     refuse(error.what());
   }
 }

@@ -10,7 +10,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/words.h"
-#include "trainers/config/json_count.h"
+#include "trainers/config/file_json.h"
 
 namespace lockstep::trainers {
 
@@ -186,16 +186,14 @@ void Schedule::restore(std::string_view state) {
         "another checkpoint");
   };
   try {
-    const Json json = Json::parse(state);
+    const auto json = parse_file<FileJson>(std::string(state));
     if (!watches_validation() || json.empty()) return;  // empty: of another schedule
     Plateau::State plateau;
     if (json.contains("best")) plateau.best = json.at("best").get<double>();
-    const std::optional<int64_t> bad_epochs = json_count(json.at("bad_epochs"));
-    if (!bad_epochs) return refuse("bad_epochs is not a number of epochs");
-    plateau.bad_epochs = *bad_epochs;
+    plateau.bad_epochs = json.at("bad_epochs").get<uint32_t>();
     plateau_factor_ = json.at("factor").get<double>();
     if (json.value("metric", metric()) == metric()) plateau_.restore(plateau);
-  } catch (const Json::exception& error) {
+  } catch (const FileJson::exception& error) {
     refuse(error.what());
   }
 }
