@@ -77,6 +77,11 @@ void GradientReducer::choose_exchanged() {
     });
     gradients_[i].required = parameters_[i].requires_grad();
     gradients_[i].exchanged = gradients_[i].required && !repeated;
+    if (gradients_[i].exchanged && parameters_[i].has_grad_hook()) {
+      throw UsageError(fmt::format("{} belongs to another reducer or trainer", names_[i]),
+                       "two of them would take each other's gradients",
+                       "destroy the other one first");
+    }
   }
 }
 

@@ -27,7 +27,7 @@ struct ReducerOptions {
   bool overlap = true;       // exchange during backward(); otherwise all of it in finish()
   Dtype wire = Dtype::kF32;  // leaves and sums are rounded to it
   float predivide = 1;       // gradients are scaled by its inverse before the exchange, by it after
-  int64_t micro_steps = 1;   // backward() calls a step
+  int64_t micro_steps = 1;   // backward() calls per step
   bool zero_unused = false;  // a parameter that got no gradient counts as zero; otherwise an error
   BucketExchange exchange{};       // empty: Communicator::start_all_reduce, on CUDA on_device
   MakeDeviceExchange on_device{};  // empty: by the host, comm/staged_exchange.h
@@ -47,7 +47,7 @@ struct ReducerOptions {
 // Thread safety: none.
 class GradientReducer {
  public:
-  // A collective call. `names` are for errors, one a parameter. The communicator and the stream
+  // A collective call. `names` are for errors, one per parameter. The communicator and the stream
   // must outlive this. Errors: DtypeError unless parameters are f32.
   GradientReducer(Communicator& peers,
                   Stream& stream,
@@ -58,11 +58,11 @@ class GradientReducer {
   GradientReducer& operator=(const GradientReducer&) = delete;
   ~GradientReducer();
 
-  // Between two backward() calls of one step. Errors: InternalError as in finish().
+  // Call it between two backward() calls of one step. Errors: InternalError as in finish().
   void next_micro_step();
-  // After the step's last backward(), on all ranks: every parameter's grad() becomes the sum, of
-  // the parameter's shape, valid until the next backward(). Errors: InternalError naming the
-  // parameters that require a gradient and got none; CommError.
+  // Call it on all ranks after the step's last backward(). Every parameter's grad() becomes the
+  // sum, of the parameter's shape, valid until the next backward(). Errors: InternalError naming
+  // the parameters that require a gradient and got none; CommError.
   void finish();
 
   // On CUDA, where gradients travel between GPUs; else null.
@@ -118,10 +118,10 @@ class GradientReducer {
   std::vector<Var> parameters_;
   const std::vector<std::string> names_;
   const ReducerOptions options_;
-  std::vector<Gradient> gradients_;  // one a parameter
+  std::vector<Gradient> gradients_;  // one per parameter
   std::vector<Bucket> buckets_;
   std::unique_ptr<DeviceExchange> device_;  // on CUDA, with peers or a way of its own
-  std::vector<Exchange> exchanges_;         // one a bucket
+  std::vector<Exchange> exchanges_;         // one per bucket
   ExchangeClock clock_;
   ExchangeTimes times_;
   Progress now_;

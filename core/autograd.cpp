@@ -35,6 +35,11 @@ struct Var::Value {
 // One recorded op. Owns the references to its inputs and what its backward function captured, until
 // that function has run.
 struct Node {
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() { release_inputs(); }
+
   std::string_view name;
   uint64_t sequence = 0;  // creation order; an op is always newer than its inputs
   std::vector<Var> inputs;
@@ -44,6 +49,29 @@ struct Node {
 
   TapeOp op() const { return {.name = name, .number = sequence, .inputs = inputs}; }
   Var::State& state(size_t i) const { return *inputs[i].state_; }
+
+ private:
+  // Drops inputs and what backward captured. Puts the nodes that nothing else refers to behind
+  // `rest`.
+  void drop(std::vector<std::shared_ptr<Node>>& rest) {
+    backward = nullptr;  // it may hold inputs, which `inputs` keeps alive until they are looked at
+    for (Var& input : inputs) {
+      if (input.state_.use_count() == 1) rest.push_back(std::move(input.state_->node));
+      input.state_.reset();
+    }
+    std::erase(rest, nullptr);
+    inputs.clear();
+  }
+  // Without calling itself: a tape may be longer than the stack is deep.
+  void release_inputs() {
+    std::vector<std::shared_ptr<Node>> rest;
+    drop(rest);
+    while (!rest.empty()) {
+      const std::shared_ptr<Node> node = std::move(rest.back());
+      rest.pop_back();
+      if (node.use_count() == 1) node->drop(rest);
+    }
+  }
 };
 
 namespace {
@@ -155,6 +183,9 @@ bool Var::grad_is_in_memory() const {
 void Var::on_grad_ready(std::function<void(Var&)> hook) {
   state_->grad_ready = std::move(hook);
 }
+bool Var::has_grad_hook() const {
+  return state_->grad_ready != nullptr;
+}
 
 const std::shared_ptr<const Batch>& Var::shared_batch() const {
   return state_->batch;
@@ -236,7 +267,7 @@ void Var::backward(Tensor seed) {
   std::unordered_set<Node*> seen = {state_->node.get()};
   std::vector<std::shared_ptr<Node>> nodes = {state_->node};
   for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const Var& input : std::vector<Var>(nodes[i]->inputs)) {
+    for (const Var& input : nodes[i]->inputs) {
       if (!input.requires_grad()) continue;
       const std::shared_ptr<Node>& producer = input.state_->node;
       if (producer == nullptr) {

@@ -109,6 +109,7 @@ class Var {
   // Called during backward() as soon as this leaf's gradient is complete, in the order that
   // backward() finishes leaves. A leaf has at most one hook; an empty function removes it.
   void on_grad_ready(std::function<void(Var&)> hook);
+  bool has_grad_hook() const;
 
   const Batch& batch() const;  // Errors: InternalError for leaves
   const std::shared_ptr<const Batch>& shared_batch() const;
@@ -178,8 +179,8 @@ struct TapeOp {
   std::span<const Var> inputs;
 };
 
-// An observer of all tensors on the tape, such as a flight recorder. A batch refers to at most one.
-// Calls come in the order of the ops, which is the same on every rank.
+// An observer of all tensors on the tape, such as trainers/debug/black_box.h. A batch refers to at
+// most one. Calls come in the order of the ops, which is the same on every rank.
 class TapeListener {
  public:
   TapeListener() = default;

@@ -1,5 +1,9 @@
 #include "core/shards.h"
 
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
 #include "core/check.h"
 #include "core/error.h"
 
@@ -19,6 +23,22 @@ Shards Shards::cut(int64_t images, int64_t shards, int64_t groups) {
     cut.offsets.push_back(group_start + (k % per_group + 1) * group_images / per_group);
   }
   return cut;
+}
+
+void Shards::check() const {
+  const bool fit = groups >= 1 && total >= 1 && total % groups == 0 && first >= 0 && local() >= 0 &&
+                   first + local() <= total && offsets.front() == 0 &&
+                   std::ranges::is_sorted(offsets);
+  if (fit) return;
+  throw UsageError("a batch's shards do not fit together",
+                   fmt::format("{} groups of {} shards; this rank has {} of them from {} on, at "
+                               "rows {}",
+                               groups,
+                               total,
+                               local(),
+                               first,
+                               fmt::join(offsets, ", ")),
+                   "Shards::cut() or Shards::single(); groups must divide total");
 }
 
 bool any_group_spans_ranks(int64_t shards, int64_t groups, int64_t ranks) {

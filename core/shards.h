@@ -37,6 +37,8 @@ struct Shards {
   // Groups that have a shard on this rank: [first_group(), first_group() + local_groups()).
   int64_t first_group() const { return group(0); }
   int64_t local_groups() const { return local() == 0 ? 0 : group(local() - 1) - group(0) + 1; }
+  // Errors: UsageError for numbers that do not fit together.
+  void check() const;
   // All of `images` rows as one shard, one group, one rank.
   static Shards single(int64_t images) { return {.offsets = {0, images}, .step_images = images}; }
   // All of `images` rows on one rank: `groups` equal groups, where the n images of a group are cut

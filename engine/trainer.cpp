@@ -18,6 +18,7 @@
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_step.h"
+#include "trainers/options/flag_table.h"
 #include "trainers/report/errors.h"
 
 namespace lockstep {
@@ -79,12 +80,12 @@ trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
 // Errors: UsageError, unless `value` is in the range that `required` tells.
 void require(bool in_range, const char* name, double value, const char* required) {
   if (in_range) return;
-  throw UsageError(fmt::format("{} is {:g}", name, value), "no training has that", required);
+  throw UsageError(fmt::format("{} is {:g}", name, value), "it is out of range", required);
 }
 
 // Errors: UsageError.
 void check_ranges(const TrainerOptions& options) {
-  constexpr const char* kFromZero = "a finite number from 0 on";
+  constexpr const char* kFromZero = "a finite number, 0 or more";
   const auto from_zero = [&](const char* name, double value) {
     require(std::isfinite(value) && value >= 0, name, value, kFromZero);
   };
@@ -104,6 +105,15 @@ void check_ranges(const TrainerOptions& options) {
           "schedule.step_epochs",
           epochs(options.schedule.step_epochs),
           "1 epoch or more");
+  const auto parts = [&](const char* name, const std::optional<int64_t>& count) {
+    require(!count || *count >= 1, name, epochs(count.value_or(1)), "1 or more, or none given");
+  };
+  parts("shards", options.shards);
+  parts("batch_norm_groups", options.batch_norm_groups);
+  require(options.epochs <= trainers::kMaxEpochs,
+          "epochs",
+          epochs(options.epochs),
+          "at most a million; training may end sooner");
   require(options.label_smoothing >= 0 && options.label_smoothing < 1,
           "label_smoothing",
           options.label_smoothing,
@@ -192,7 +202,7 @@ void read_into(nn::Module& network,
 
 // Calls body(), which runs the network. Errors: its own; a ShapeError gets the shape of the images.
 template <class Body>
-auto with_images(const data::Dataset& images, Body&& body) {
+auto with_image_shape_in_errors(const data::Dataset& images, Body&& body) {
   try {
     return body();
   } catch (const ShapeError& error) {
@@ -273,6 +283,17 @@ Trainer::Trainer(Communicator& ranks,
                      "both members of DatasetPair");
   }
   compare_trainings(ranks, network, images, options);
+  if (images.train->size() < 1 || images.test->size() < 1) {
+    throw UsageError(
+        "a data set has no images",
+        fmt::format("{} to train on, {} to evaluate on", images.train->size(), images.test->size()),
+        "one image or more in each");
+  }
+  if (std::ranges::none_of(network.parameters(), &Var::requires_grad)) {
+    throw UsageError("no parameter of the network can be trained",
+                     "each is frozen, or the network has none",
+                     "Var::set_requires_grad(true) for those to be trained");
+  }
   impl_ = std::make_unique<Impl>(ranks, network, std::move(images), options);
 }
 
@@ -299,7 +320,7 @@ StepReport Trainer::step() {
   }
   const int64_t number = own.steps++;
   const int64_t epoch = number / own.range.per_epoch;
-  with_images(*own.data.train, [&] { return own.step.take(number, own.guard); });
+  with_image_shape_in_errors(*own.data.train, [&] { return own.step.take(number, own.guard); });
   trainers::WindowTotals totals;
   double lr = 0;
   try {
@@ -329,8 +350,8 @@ void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) 
 
 EvaluationReport Trainer::evaluate() {
   impl_->share_buffers();
-  const trainers::Evaluation found =
-      with_images(*impl_->data.test, [&] { return impl_->evaluation.measure().value(); });
+  const trainers::Evaluation found = with_image_shape_in_errors(
+      *impl_->data.test, [&] { return impl_->evaluation.measure().value(); });
   return {.correct = found.correct1,
           .correct5 = found.correct5,
           .images = found.total,

@@ -23,7 +23,7 @@ enum class ScheduleKind : uint8_t { kConstant, kStep, kCosine };
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kSgd;
-  double lr = 0.01;     // all numbers from 0 on
+  double lr = 0.01;     // finite and >= 0, as all numbers here
   double momentum = 0;  // SGD's
   bool nesterov = false;
   double weight_decay = 0;
@@ -33,7 +33,7 @@ struct OptimizerOptions {
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kConstant;
   int64_t step_epochs = 30;  // kStep: epochs between cuts by `gamma`, at least 1
-  double gamma = 0.1;        // from 0 on
+  double gamma = 0.1;        // finite and >= 0
   int64_t warmup_epochs = 0;
 };
 
@@ -51,9 +51,9 @@ struct RankOptions {
 
 struct TrainerOptions {
   int64_t batch = 64;  // images per step, over all ranks
-  // Pieces that a step's images are cut into, and batch norm's groups; absent: one a rank and
-  // thread, and one a rank. With both set, a run has the same bits on each number of ranks, a power
-  // of two, that divides the shards.
+  // Pieces that a step's images are cut into, and batch norm's groups; absent: one per rank and
+  // thread, and one per rank. With both set, a run has the same bits on each number of ranks, a
+  // power of two, that divides the shards.
   std::optional<int64_t> shards = {};
   std::optional<int64_t> batch_norm_groups = {};
   int64_t epochs = 1;
@@ -64,7 +64,7 @@ struct TrainerOptions {
   uint64_t seed = 42;        // of the images' order, augmentation and dropout
   int64_t test_batch = 250;  // images per batch of an evaluation
   RankOptions rank = {};
-  // Hears of what training can go on after: skipped steps, images that cannot be read. On rank 0.
+  // Called on rank 0 with warnings: skipped steps, images that cannot be read.
   std::function<void(const std::string& text)> warn = {};
 };
 
@@ -95,7 +95,7 @@ class Trainer {
   // Gives all ranks rank 0's weights. Errors: UsageError for options that do not fit together, with
   // values that do, and for options, images or a network that differ between ranks, with both;
   // EnvironmentError for ranks of other versions or processor levels. `threads`, `workers` and
-  // `warn` may differ; the least number of threads counts.
+  // `warn` may differ; the smallest number of threads over ranks is used.
   Trainer(Communicator& ranks,
           nn::Module& network,
           data::DatasetPair images,

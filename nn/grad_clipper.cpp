@@ -1,5 +1,6 @@
 #include "nn/grad_clipper.h"
 
+#include "kernels/elementwise/fill.h"
 #include "kernels/optim/gradient_factors.h"
 #include "kernels/reduce/tensor_norms.h"
 
@@ -10,8 +11,15 @@ GradClipper::GradClipper(Stream& stream, Optimizer& optimizer, float max_norm)
       optimizer_(optimizer),
       max_norm_(max_norm),
       factor_(Tensor::empty({1}, Dtype::kF32, stream.device())) {
+  kernels::fill(stream_, 1, factor_);
   kernels::StepControl control = optimizer_.control();
   control.grad_factor = factor_;
+  optimizer_.follow(control);
+}
+
+GradClipper::~GradClipper() {
+  kernels::StepControl control = optimizer_.control();
+  control.grad_factor = {};
   optimizer_.follow(control);
 }
 

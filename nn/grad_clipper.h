@@ -15,6 +15,9 @@ class GradClipper {
   // From now on `optimizer` applies the clipping factor. It and the stream must outlive this
   // object. Requires: max_norm > 0.
   GradClipper(Stream& stream, Optimizer& optimizer, float max_norm);
+  GradClipper(const GradClipper&) = delete;
+  GradClipper& operator=(const GradClipper&) = delete;
+  ~GradClipper();
 
   void clip();
 

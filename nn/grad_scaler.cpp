@@ -18,6 +18,13 @@ GradScaler::GradScaler(Stream& stream,
   optimizer_.follow(control);
 }
 
+GradScaler::~GradScaler() {
+  kernels::StepControl control = optimizer_.control();
+  control.state = {};
+  control.lr_table = {};
+  optimizer_.follow(control);
+}
+
 void GradScaler::set_learning_rates(std::span<const double> lrs) {
   kernels::StepControl control = optimizer_.control();
   const Tensor table = kernels::lr_table_of(lrs);

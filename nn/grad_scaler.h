@@ -21,6 +21,11 @@ class GradScaler {
              Optimizer& optimizer,
              const kernels::LossScaleRule& rule,
              const kernels::LossScaleState& initial = {});
+  GradScaler(const GradScaler&) = delete;
+  GradScaler& operator=(const GradScaler&) = delete;
+  // From then on `optimizer` divides by nothing and counts steps itself. Before steps that follow,
+  // call optimizer.set_applied_steps(read().applied).
+  ~GradScaler();
 
   // Sets the learning rate of each applied step, from the run's first; the last one stays in
   // effect. From now on set_lr() has no effect.

@@ -1,6 +1,8 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
@@ -10,6 +12,20 @@
 #include "core/words.h"
 
 namespace lockstep::nn {
+namespace {
+
+// check_name() sees one module. The child "a.f" and the part "f" of the child "a" meet only here.
+void check_full_names(const std::vector<StateEntry>& entries) {
+  std::set<std::string_view> names;
+  for (const StateEntry& entry : entries) {
+    if (names.insert(entry.name).second) continue;
+    throw UsageError(fmt::format("two tensors of a network are called '{}'", entry.name),
+                     "a file of weights could hold only one of them",
+                     "another name for a module that holds one of them");
+  }
+}
+
+}  // namespace
 
 std::vector<Tensor> tensors_of(std::span<const StateEntry> entries) {
   std::vector<Tensor> tensors;
@@ -34,6 +50,7 @@ void Module::count_step() {
 std::vector<StateEntry> Module::state() const {
   std::vector<StateEntry> entries;
   collect_state("", entries);
+  check_full_names(entries);
   return entries;
 }
 

@@ -13,6 +13,7 @@ std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         const Precision& precision,
                                         TapeListener* listener,
                                         Draws draws) {
+  shards.check();
   auto batch = std::make_shared<Batch>();
   batch->stream = &stream;
   batch->shards = std::move(shards);

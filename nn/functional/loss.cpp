@@ -32,7 +32,7 @@ CrossEntropy record_loss(const char* op, const Var& logits, Forward forward, Bac
 
 CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const Tensor& labels,
-                                   const kernels::SoftmaxCrossEntropyParams& params) {
+                                   const kernels::ClassLossParams& params) {
   const Tensor& scores = logits.value();
   const std::shared_ptr<const Batch>& batch = logits.shared_batch();
   return record_loss(
@@ -54,7 +54,7 @@ CrossEntropy softmax_cross_entropy(const Var& logits,
 
 CrossEntropy binary_cross_entropy(const Var& logits,
                                   const Tensor& labels,
-                                  const kernels::SoftmaxCrossEntropyParams& params,
+                                  const kernels::ClassLossParams& params,
                                   std::optional<float> target_threshold) {
   const Tensor& scores = logits.value();
   const std::shared_ptr<const Batch>& batch = logits.shared_batch();

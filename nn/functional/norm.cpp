@@ -46,7 +46,7 @@ void check_values_per_channel(const Shards& shards, int64_t pixels) {
     images[static_cast<size_t>(shards.group(k) - shards.first_group())] += shards.count(k);
   }
   if (std::ranges::find(images, 1) == images.end()) return;
-  throw ShapeError("[batch_norm] x: got one value a channel in a group, expected two or more",
+  throw ShapeError("[batch_norm] x: got one value per channel in a group, expected two or more",
                    "a variance needs two values",
                    "more images in a batch-norm group, or maps larger than one pixel");
 }
@@ -166,6 +166,7 @@ void Normalization::backward(Stream& stream,
   };
   Tensor grad_weight = leaves(1);
   Tensor grad_bias = leaves(2);
+  const bool has_residual = grads.wants(3);
   const bool writes = gate.defined() || params_.activation == Activation::kGelu;
   const kernels::BatchNormSumsArgs sums{.in = in_,
                                         .out = gate,
@@ -178,18 +179,18 @@ void Normalization::backward(Stream& stream,
                                         .grad_weight = grad_weight,
                                         .grad_bias = grad_bias};
   if (groups_are_shards() && grads.wants(0)) {
-    Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
+    Tensor grad_in = has_residual ? grads.overwrite(0) : grad_out;
     kernels::batch_norm_shard_backward(stream, shards_, sums, addend, grad_in);
-    grads.give(grads.wants(3) ? 3 : 0, grad_out);
+    grads.give(has_residual ? 3 : 0, grad_out);
     return;
   }
   kernels::batch_norm_shard_sums(stream, shards_, sums);
-  if (grads.wants(3)) grads.give(3, grad_out);
+  if (has_residual) grads.give(3, grad_out);
   if (!grads.wants(0)) return;
   const std::vector<Tensor> all = gather_shards(stream, shards_, {grad_weight, grad_bias});
-  if (!grads.wants(3))
-    grads.give(0, grad_out);  // the gradient overwrites grad_out, to save memory traffic
-  Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
+  // The gradient overwrites grad_out, to save memory traffic.
+  if (!has_residual) grads.give(0, grad_out);
+  Tensor grad_in = has_residual ? grads.overwrite(0) : grad_out;
   kernels::batch_norm_backward(
       stream,
       shards_,

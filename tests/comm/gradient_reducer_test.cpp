@@ -72,8 +72,7 @@ TEST_F(Reducer, GradientsAreAlignedViewsOfTheirBucketAndZerosLieBetween) {
 }
 
 TEST_F(Reducer, LabelsTellWhatIsInABucket) {
-  const GradientReducer one = reducer();
-  EXPECT_EQ(one.buckets()[0].label, "bucket 0 (5 tensors, e to a, 1.9 KiB)");
+  EXPECT_EQ(reducer().buckets()[0].label, "bucket 0 (5 tensors, e to a, 1.9 KiB)");
   const GradientReducer many = reducer({.caps = {1200, 600}});
   ASSERT_EQ(many.buckets().size(), 3U);
   EXPECT_EQ(many.buckets()[0].label, "bucket 0 (1 tensor, e, 1.2 KiB)");
@@ -197,6 +196,15 @@ TEST_F(Reducer, LeavesTheParametersBehindWorking) {
   }
   model_.backward();
   EXPECT_EQ(model_.parameters[0].grad().shape(), (Shape{8, 1}));
+}
+
+TEST_F(Reducer, RefusesParametersOfAnotherAndLeavesThatWorking) {
+  GradientReducer first = reducer();
+  EXPECT_THROW(reducer(), UsageError);
+  model_.backward();
+  first.finish();
+  EXPECT_EQ(model_.parameters[0].grad().bytes(),
+            first.buckets()[0].values.bytes() + first.buckets()[0].offsets[4] * 4);
 }
 
 TEST_F(Reducer, RefusesOtherDtypes) {

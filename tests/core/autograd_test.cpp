@@ -97,6 +97,17 @@ TEST_F(Autograd, FreesSavedMemoryAsItGoes) {
   EXPECT_EQ(cpu_allocator().stats().bytes_in_use, before);
 }
 
+TEST_F(Autograd, ALongTapeIsDropped) {
+  Var w(vector_of({1}), true);
+  const size_t before = cpu_allocator().stats().bytes_in_use;
+  {
+    Var x = input({1});
+    for (int i = 0; i < 300'000; ++i) x = scale(x, w);
+    EXPECT_TRUE(x.requires_grad());
+  }
+  EXPECT_EQ(cpu_allocator().stats().bytes_in_use, before);
+}
+
 // The gradient of `scale` that needs its input asks for it at that time.
 Var lazy_scale(const Var& x, const Var& w) {
   Tensor out = vector_of({x.value().data<float>()[0] * w.value().data<float>()[0]});

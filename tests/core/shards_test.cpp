@@ -66,6 +66,18 @@ Shards part(int64_t first, int64_t local, int64_t total, int64_t groups) {
   return shards;
 }
 
+TEST(Shards, NumbersThatDoNotFitTogetherAreRefused) {
+  EXPECT_NO_THROW(Shards::single(0).check());
+  EXPECT_NO_THROW(Shards::cut(12, 4, 2).check());
+  EXPECT_NO_THROW((Shards{.offsets = {0}, .total = 2, .first = 2}).check());
+  EXPECT_THROW((Shards{.groups = 3}).check(), UsageError);
+  EXPECT_THROW((Shards{.groups = 0}).check(), UsageError);
+  EXPECT_THROW((Shards{.offsets = {0, 1, 2}}).check(), UsageError);
+  EXPECT_THROW((Shards{.offsets = {0, 5, 2}, .total = 2}).check(), UsageError);
+  EXPECT_THROW((Shards{.offsets = {1, 2}}).check(), UsageError);
+  EXPECT_THROW((Shards{.offsets = {}}).check(), UsageError);
+}
+
 TEST(Shards, GroupsAreCountedOverAllRanks) {
   const Shards shards = part(3, 5, 12, 4);  // groups of 3; shards 3..7
   EXPECT_EQ(shards.per_group(), 3);

@@ -2,6 +2,7 @@
 #include "engine/trainer.h"
 
 #include <cmath>
+#include <limits>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -70,6 +71,15 @@ TEST(Trainer, OptionsThatDoNotFitAreRefused) {
   options = short_options();
   options.precision.half = Dtype::kI32;
   refused(options);
+  options = short_options();
+  options.batch_norm_groups = 0;
+  EXPECT_THAT(refused(options), HasSubstr("batch_norm_groups is 0"));
+  options = short_options();
+  options.shards = 0;
+  EXPECT_THAT(refused(options), HasSubstr("shards is 0"));
+  options = short_options();
+  options.epochs = std::numeric_limits<int64_t>::max();
+  EXPECT_THAT(refused(options), HasSubstr("at most a million"));
 }
 
 TEST(Trainer, NeedsBothDataSets) {

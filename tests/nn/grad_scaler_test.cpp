@@ -185,6 +185,46 @@ float clipped(float max_norm, float scale) {
   return -value.span<float>()[1];
 }
 
+// The weight after a step with gradient 4, lr 1; `use` sees the optimizer first.
+template <class Use>
+float stepped(const Use& use) {
+  Tensor value = Tensor::zeros({1}, Dtype::kF32);
+  NamedParameter parameter = testing::parameter("p", value);
+  Stream stream;
+  Sgd optimizer({parameter}, {.lr = 1});
+  Tensor gradient = Tensor::empty({1}, Dtype::kF32);
+  gradient.span<float>()[0] = 4;
+  parameter.var.set_grad(gradient);
+  use(stream, optimizer);
+  return value.span<float>()[0];
+}
+
+TEST(GradClipper, ActsWhileItLivesAlone) {
+  EXPECT_EQ(stepped([](Stream& stream, Optimizer& optimizer) {
+              {
+                GradClipper(stream, optimizer, 1).clip();
+              }
+              optimizer.step(stream);
+            }),
+            -4);
+  EXPECT_EQ(stepped([](Stream& stream, Optimizer& optimizer) {
+              const GradClipper not_yet_called(stream, optimizer, 1);
+              optimizer.step(stream);
+            }),
+            -4);
+}
+
+TEST(GradScaler, ActsWhileItLivesAlone) {
+  EXPECT_EQ(stepped([](Stream& stream, Optimizer& optimizer) {
+              {
+                GradScaler scaler(stream, optimizer, kernels::LossScaleRule(), {.scale = 64});
+                scaler.set_learning_rates(std::vector<double>{0.5});
+              }
+              optimizer.step(stream);
+            }),
+            -4);
+}
+
 TEST(GradClipper, ShrinksTheGradientToTheNorm) {
   EXPECT_FLOAT_EQ(clipped(1, 1), 0.7999998F);
   EXPECT_FLOAT_EQ(clipped(1, 512), 0.7999998F);

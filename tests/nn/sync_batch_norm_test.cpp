@@ -74,7 +74,7 @@ Part part_of(const Counts& counts, size_t rank, int64_t groups) {
   return part;
 }
 
-// Of the whole batch; weight and bias gradients are (shards, C), running statistics one a rank.
+// Of the whole batch; weight and bias gradients are (shards, C), running statistics one per rank.
 struct Result {
   Tensor out, grad_in, grad_weight, grad_bias;
   std::vector<Tensor> running_mean, running_var;

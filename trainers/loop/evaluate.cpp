@@ -15,10 +15,11 @@
 #include "trainers/config/normalization.h"
 #include "trainers/loop/find_mistakes.h"
 #include "trainers/loop/save_logits.h"
+#include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_batches.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/report/errors.h"
-#include "trainers/report/process.h"
+#include "trainers/report/stop_request.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -100,29 +101,23 @@ bool goes_on(const EvaluationTask& task, const data::Loader& loader, Communicato
   return left_and_asked[0] > 0 && left_and_asked[1] == 0;
 }
 
-// Counts of this rank so far.
+// Counts and the sum of losses over some images.
 struct Counts {
-  int64_t correct1 = 0;
-  int64_t correct5 = 0;
-  int64_t images = 0;
+  HitCounts hits;
   double loss = 0;
 
   Counts& operator+=(const Counts& other) {
-    correct1 += other.correct1;
-    correct5 += other.correct5;
-    images += other.images;
+    hits += other.hits;
     loss += other.loss;
     return *this;
   }
 };
 
 Counts count(const BatchResults& results, int64_t first, int64_t end) {
-  Counts counts{.images = end - first};
+  Counts counts;
   for (int64_t row = first; row < end; ++row) {
     counts.loss += results.losses().data<float>()[row];
-    const int32_t rank = results.target_rank().data<int32_t>()[row];
-    counts.correct1 += rank < 1 ? 1 : 0;
-    counts.correct5 += rank < 5 ? 1 : 0;
+    counts.hits.add(results.target_rank().data<int32_t>()[row]);
   }
   return counts;
 }
@@ -130,7 +125,7 @@ Counts count(const BatchResults& results, int64_t first, int64_t end) {
 // `chunk_losses` holds bits of doubles: a cell is written by one rank and zero on the others, so an
 // integer sum carries them exactly.
 Evaluation over_ranks(const Counts& mine, std::vector<int64_t> chunk_losses, Communicator& ranks) {
-  std::array<int64_t, 3> counts = {mine.correct1, mine.correct5, mine.images};
+  std::array<int64_t, 3> counts = {mine.hits.correct1, mine.hits.correct5, mine.hits.images};
   ranks.all_reduce_sum(std::span<int64_t>(counts));
   ranks.all_reduce_sum(std::span<int64_t>(chunk_losses));
   Evaluation total{.correct1 = counts[0], .correct5 = counts[1], .total = counts[2]};
@@ -145,6 +140,34 @@ struct QueuedBatch {
   int64_t number = 0;
   Shards shards = {};
   Tensor labels = {}, indices = {};  // on the host
+};
+
+// Settles batches in their order. A GPU already has the next batch when one is settled, so it never
+// waits for the host.
+class BatchQueue {
+ public:
+  using Settle = std::function<void(const QueuedBatch& batch)>;
+
+  BatchQueue(Stream& stream, int64_t max_images, Settle settle)
+      : places_{QueuedBatch{BatchResults(stream, max_images)},
+                QueuedBatch{BatchResults(stream, max_images)}},
+        ahead_(stream.device() == Device::kCuda ? 1 : 0),
+        settle_(std::move(settle)) {}
+
+  // Returns the place of the next batch. Call go_on() when its work is queued.
+  QueuedBatch& next() { return places_[queued_++ % 2]; }
+  void go_on() { settle_all_but(ahead_); }
+  void finish() { settle_all_but(0); }
+
+ private:
+  void settle_all_but(size_t count) {
+    while (queued_ - settled_ > count) settle_(places_[settled_++ % 2]);
+  }
+
+  std::array<QueuedBatch, 2> places_;
+  const size_t ahead_;
+  const Settle settle_;
+  size_t queued_ = 0, settled_ = 0;
 };
 
 // The outputs of a task.
@@ -183,7 +206,7 @@ Counts count_chunks(const EvaluationTask& task,
   for (int64_t k = 0; k < batch.shards.local(); ++k) {
     const Counts of_chunk = count(batch.results, batch.shards.begin(k), batch.shards.begin(k + 1));
     const int64_t chunk = data::chunk_of(plan, batch.number, k);
-    const double divisor = task.loss_div_batch ? static_cast<double>(of_chunk.images) : 1;
+    const double divisor = task.loss_div_batch ? static_cast<double>(of_chunk.hits.images) : 1;
     chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss / divisor);
     of_batch += of_chunk;
   }
@@ -199,21 +222,21 @@ class Meter {
     before_s_ = total_s;
     ++batches_;
     const auto mean = [](double sum, const Counts& counts) {
-      return sum / static_cast<double>(counts.images);
+      return sum / static_cast<double>(counts.hits.images);
     };
     const auto percent = [&](int64_t correct, const Counts& counts) {
       return 100 * mean(static_cast<double>(correct), counts);
     };
     return {.batch_s = batch_s,
             .batch_s_avg = total_s / static_cast<double>(batches_),
-            .images = static_cast<double>(batch.images),
-            .images_avg = static_cast<double>(all.images) / static_cast<double>(batches_),
+            .images = static_cast<double>(batch.hits.images),
+            .images_avg = static_cast<double>(all.hits.images) / static_cast<double>(batches_),
             .loss = mean(batch.loss, batch),
             .loss_avg = mean(all.loss, all),
-            .acc1 = percent(batch.correct1, batch),
-            .acc1_avg = percent(all.correct1, all),
-            .acc5 = percent(batch.correct5, batch),
-            .acc5_avg = percent(all.correct5, all)};
+            .acc1 = percent(batch.hits.correct1, batch),
+            .acc1_avg = percent(all.hits.correct1, all),
+            .acc5 = percent(batch.hits.correct5, batch),
+            .acc5_avg = percent(all.hits.correct5, all)};
   }
 
  private:
@@ -226,13 +249,15 @@ class Meter {
 
 }  // namespace
 
-EvaluationTask test_of(const RunRequest& request,
-                       const data::DatasetPair& data,
-                       nn::Module& model,
-                       Console& console) {
+EvaluationTask evaluation_task(const RunRequest& request,
+                               const data::DatasetPair& data,
+                               nn::Module& model,
+                               Console& console) {
+  // Programs may train on images of their own. What a network was trained on counts.
+  const data::Dataset& normalized_as = data.train ? *data.train : *data.test;
   EvaluationTask task{.model = model,
                       .dataset = data.test,
-                      .input = {.normalization = normalization(request.normalize, *data.test),
+                      .input = {.normalization = normalization(request.normalize, normalized_as),
                                 .views = request.test_views},
                       .precision = request.precision.network(),
                       .chunk_images = request.val_batch_size,
@@ -272,22 +297,17 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   Meter meter;
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
-  const auto settle = [&](const QueuedBatch& batch) {
+  BatchQueue queue(stream, max_images, [&](const QueuedBatch& batch) {
     batch.results.wait();
     const Counts of_batch = count_chunks(task, plan, batch, chunk_losses);
     sums += of_batch;
     outputs.add(batch);
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
-  };
+  });
 
-  // A GPU already has the next batch when one is settled, so it never waits for the host.
-  const size_t ahead = stream.device() == Device::kCuda ? 1 : 0;
-  std::array<QueuedBatch, 2> queue = {QueuedBatch{BatchResults(stream, max_images)},
-                                      QueuedBatch{BatchResults(stream, max_images)}};
-  size_t queued = 0, settled = 0;
   while (goes_on(task, loader, ranks)) {
     if (loader.left() == 0) continue;
-    QueuedBatch& next = queue[queued++ % 2];
+    QueuedBatch& next = queue.next();
     data::LoadedBatch loaded = loader.next();
     next.labels = loaded.labels;
     next.indices = loaded.indices;
@@ -299,9 +319,9 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     next.results.fetch(stream, nn::softmax_cross_entropy(logits, batch.labels), logits.value());
     next.number = batch.number;
     next.shards = batch.shards;
-    if (queued - settled > ahead) settle(queue[settled++ % 2]);
+    queue.go_on();
   }
-  while (settled < queued) settle(queue[settled++ % 2]);
+  queue.finish();
 
   std::array<int64_t, 2> left_and_skipped = {loader.left(), skipped.noted()};
   ranks.all_reduce_sum(std::span<int64_t>(left_and_skipped));
@@ -318,7 +338,8 @@ TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep&
       skipped_(parts_.data.test->size(), warn_of_images(parts_.console)) {}
 
 EvaluationTask TrainingEvaluation::task() {
-  EvaluationTask task = test_of(parts_.run.request, parts_.data, parts_.model, parts_.console);
+  EvaluationTask task =
+      evaluation_task(parts_.run.request, parts_.data, parts_.model, parts_.console);
   task.skipped = &skipped_;
   task.outputs.mistakes = &mistakes_;
   return task;

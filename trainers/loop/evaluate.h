@@ -48,10 +48,10 @@ struct EvaluationTask {
 
 // Returns the evaluation of the whole test set. It prints main.py's lines to `console`, where the
 // run has them; the console must outlive the task.
-EvaluationTask test_of(const RunRequest& request,
-                       const data::DatasetPair& data,
-                       nn::Module& model,
-                       Console& console);
+EvaluationTask evaluation_task(const RunRequest& request,
+                               const data::DatasetPair& data,
+                               nn::Module& model,
+                               Console& console);
 
 // Cuts the data set into chunks; chunk c runs on rank c mod ranks, on one thread. Counts are
 // integers. A chunk's loss is summed in f64 in image order, and the chunks' losses in chunk order.
