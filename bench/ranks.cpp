@@ -34,7 +34,7 @@ int run_on_ranks(const std::vector<std::string>& arguments,
     RanksRequest asked = request();
     if (!asked.help.empty()) {
       if (launch.rank == 0) fmt::print("{}", asked.help);
-      return 0;
+      return trainers::end_output(0);
     }
     asked.connect.lost_at_end = [](const Error& error) { comm::die(error); };
     connection = comm::connect(launch, asked.connect);
@@ -44,7 +44,7 @@ int run_on_ranks(const std::vector<std::string>& arguments,
   try {
     compare_ranks(*connection.ranks, arguments);
     measure(connection.launch, connection);
-    return 0;
+    return trainers::end_output(0);
   } catch (const CommError& error) {  // each rank knows something else of a lost peer
     comm::die(
         static_cast<ExitCode>(trainers::report_error(error, trainers::ErrorScope::kThisRank)));

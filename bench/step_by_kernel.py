@@ -29,54 +29,61 @@ WARM = 3  # steps before the timeline
 
 @dataclass
 class Work:
-    """The multiplications of a forward pass and the elements that norms read, for one image."""
+    """The multiplications of a training step and the elements that norms read, for one image."""
 
-    products: int = 0
+    forward: int = 0
+    backward: int = 0
     norm_elements: int = 0
 
-    def conv(self, side: int, inputs: int, outputs: int, taps: int, *, norm: bool = True) -> None:
-        """A square convolution whose output has `side`."""
-        self.products += side * side * inputs * outputs * taps * taps
+    def conv(self, side: int, inputs: int, outputs: int, taps: int, *, norm: bool = True, gradients: int = 2) -> None:
+        """A square convolution whose output has `side`, and its gradients: of weights and inputs, or fewer."""
+        products = side * side * inputs * outputs * taps * taps
+        self.forward += products
+        self.backward += gradients * products
         if norm:
             self.norm_elements += side * side * outputs
+
+    def linear(self, inputs: int, outputs: int) -> None:
+        self.forward += inputs * outputs
+        self.backward += 2 * inputs * outputs
 
 
 def convnet() -> Work:
     work = Work()
-    work.conv(28, 1, 16, 5)
+    work.conv(28, 1, 16, 5, gradients=1)  # images need none
     work.conv(14, 16, 32, 5)
-    work.products += 7 * 7 * 32 * 10
+    work.linear(7 * 7 * 32, 10)
     return work
 
 
 def resnet20() -> Work:
     work = Work()
-    work.conv(32, 3, 16, 3)
+    work.conv(32, 3, 16, 3, gradients=1)
     before = 16
     for side, width in ((32, 16), (16, 32), (8, 64)):
         for inputs in (before, *[width] * 5):
             work.conv(side, inputs, width, 3)
         before = width
-    work.products += 64 * 10
+    work.linear(64, 10)
     return work
 
 
 def airbench94() -> Work:
     work = Work()
-    work.conv(31, 3, 24, 2, norm=False)
+    work.conv(31, 3, 24, 2, norm=False, gradients=0)  # frozen
     before = 24
     for side, width in ((31, 64), (15, 256), (7, 256)):
         work.conv(side, before, width, 3, norm=False)  # pooled before its norm
         work.norm_elements += (side // 2) ** 2 * width
         work.conv(side // 2, width, width, 3)
         before = width
-    work.products += 256 * 10
+    work.linear(256, 10)
     return work
 
 
 def resnet18() -> Work:
     work = Work()
-    work.conv(32, 3, 64, 3)
+    work.conv(32, 3, 64, 3, gradients=1)
     before = 64
     for side, width in ((32, 64), (16, 128), (8, 256), (4, 512)):
         for inputs in (before, width, width, width):
@@ -84,13 +91,13 @@ def resnet18() -> Work:
         if before != width:
             work.conv(side, before, width, 1)
         before = width
-    work.products += 512 * 10
+    work.linear(512, 10)
     return work
 
 
 def resnet50() -> Work:
     work = Work()
-    work.conv(112, 3, 64, 7)
+    work.conv(112, 3, 64, 7, gradients=1)
     before = 64
     for side, width, blocks in ((56, 64, 3), (28, 128, 4), (14, 256, 6), (7, 512, 3)):
         for block in range(blocks):
@@ -101,7 +108,7 @@ def resnet50() -> Work:
             if block == 0:
                 work.conv(side, before, 4 * width, 1)
             before = 4 * width
-    work.products += 2048 * 1000
+    work.linear(2048, 1000)
     return work
 
 
@@ -167,8 +174,9 @@ def limits(dtype: str) -> dict[str, float]:
 
 def rates(network: Network, dtype: str, times: dict[str, float]) -> dict[str, float]:
     """GFLOP/s of all products, forward and backward, and GB/s of all norms."""
-    products = 2 * 3 * network.work.products * network.batch / sum(times.get(name, 0) for name in PRODUCTS) / 1e6
-    moved = NORM_PASSES * network.work.norm_elements * network.batch * BYTES[dtype]
+    work = network.work
+    products = 2 * (work.forward + work.backward) * network.batch / sum(times.get(name, 0) for name in PRODUCTS) / 1e6
+    moved = NORM_PASSES * work.norm_elements * network.batch * BYTES[dtype]
     return {"product": products, "copy": moved / times["batch_norm"] / 1e6}
 
 

@@ -4,7 +4,7 @@
 
 probe_s=${RUN_PROBE_S:-30}  # between two looks for hosts that do not answer
 growing=no                  # the job stops because more ranks have room
-trap 'growing=yes; hand_on &' USR2
+trap 'growing=yes; forward_stop &' USR2
 
 # A rank was killed or crashed, a rank hangs or was cut off (75), or mpirun lost a host (205). A stop by the user (43,
 # SIGTERM, SIGINT) needs no restart, and wrong arguments, data or losses would end a restarted job too.
@@ -157,7 +157,7 @@ watch_for_hosts() {
 }
 
 # Copies the output of the ranks, and keeps the lines about a lost rank.
-hear_losses() {
+copy_output() {
   trap '' INT TERM HUP USR1 USR2
   tee >(grep --line-buffered -E 'exited on signal|why: rank|Remote daemon:' >"$losses") >&2
 }
@@ -215,10 +215,10 @@ next_start() {
   fi
   settle_start || { gives_up "$1" "nothing is saved of what began from $resume" && return 1; }
   settle_ranks || { gives_up "$1" "too few hosts answer" && return 1; }
-  echo "run: $1: restart $number of $restarts $(way_on)" >&2
+  echo "run: $1: restart $number of $restarts $(restart_text)" >&2
 }
 
-way_on() {
+restart_text() {
   local from=${newest%% *} s=s
   [ "$ranks" != 1 ] || s=''
   echo "goes on from ${from:+step }${from:-the beginning} with $ranks rank$s"
@@ -233,13 +233,13 @@ start_and_restart() {
     : >"$losses"
     watcher=
     if [ -n "$hosts_asked" ] && [ "$ranks" -lt "$limit" ]; then watch_for_hosts & watcher=$!; fi
-    start_ranks "$@" "${more[@]}" 2> >(hear_losses)
+    start_ranks "$@" "${more[@]}" 2> >(copy_output)
     [ -z "$watcher" ] || kill -- "-$watcher" 2>/dev/null || true
     [ "$asked" = no ] || return 0
     if [ "$growing $status" = "yes 43" ]; then
       newest=$(newest_checkpoint)
       { settle_start && settle_ranks; } || return 0
-      echo "run: there is room for more ranks: the job $(way_on)" >&2
+      echo "run: there is room for more ranks: the job $(restart_text)" >&2
     elif is_worth_restart "$status"; then
       next_start "$(what_was_lost)" || return 0
     else

@@ -2,7 +2,7 @@
 # usage: scripts/test.sh [--quick|--changed]
 # Installs what is missing, builds, and runs every test that this machine can run: the release build's,
 # then unit tests under AddressSanitizer with UBSan and under ThreadSanitizer (--quick: the release
-# build's alone). Exit status 0 only if nothing failed; the last line counts.
+# build's alone). Exit status 0 only if nothing failed; the last line is the result.
 # --changed builds and runs the unit tests of the folders with uncommitted changes, or of the last commit.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit

@@ -33,10 +33,11 @@ def convnet_rows(result: dict) -> list[str]:
         f"| {bf16['b_images_per_s']:,} | {ratio_text(bf16['speed'])} |",
         f"| 2 ranks of 1 thread over 1 rank of 1 thread | {ratio_text(scaling['speed'])}, first step after "
         f"{two:.2f} s | | |",
-        f"| 4 shards a rank over 1 (same bits on 8 ranks, not 2), 2 ranks | {ratio_text(shards['speed'])} | | |",
+        f"| 4 shards per rank over 1 (same bits on 8 ranks, not 2), 2 ranks | {ratio_text(shards['speed'])} | | |",
         "",
         f"{places_text([result, bf16])}; peer: {result['peer']} with tcmalloc; medians of {torch['speed']['rounds']} "
-        f"alternating rounds ({bf16['speed']['rounds']} in bf16) by `{result['script']}`.",
+        f"alternating rounds ({bf16['speed']['rounds']} in bf16), PyTorch's first step of "
+        f"{result.get('peer_first_step_runs', 1)}, by `{result['script']}`.",
     ]
 
 
@@ -86,15 +87,20 @@ def resnet_rows(result: dict) -> list[str]:
             f"{ours['peak_rss_mib']:,} and {theirs['peak_rss_mib']:,} MiB: {best['memory_ratio']:.2f}",
         ]
         rows.append(f"| {' | '.join(cells)} |")
-    rounds = " or ".join(sorted({str(part["best"]["speed"]["rounds"]) for part in networks}))
+    stock_parts = [part["stock"] for part in networks if "stock" in part]
+    rounds, stock_rounds = (
+        " or ".join(sorted({str(each["speed"]["rounds"]) for each in parts}))
+        for parts in ([part["best"] for part in networks], stock_parts)
+    )
     if "scaling" in result:
         part = result["scaling"]
-        rows.append(f"| {part['title']}, batch {part['batch']} a rank | {ratio_text(part['speed'])} | | | | |")
+        rows.append(f"| {part['title']}, batch {part['batch']} per rank | {ratio_text(part['speed'])} | | | | |")
     return [
         *rows,
         "",
         f"{places_text(list(result.values()))}; best = channels_last and tcmalloc, in bf16 autocast, PyTorch "
-        f"{networks[0]['torch']}; medians of {rounds} rounds in turn by `{networks[0]['script']}`.",
+        f"{networks[0]['torch']}; medians of {rounds} rounds in turn, as in tutorials of {stock_rounds}, by "
+        f"`{networks[0]['script']}`.",
     ]
 
 

@@ -163,6 +163,11 @@ namespace {
 
 // Fails before hours are spent on results that cannot be kept.
 void check_json_path(const std::filesystem::path& path) {
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
+    throw EnvironmentError(fmt::format("cannot write {}", path.string()),
+                           "it is a folder, a device or a pipe",
+                           "-J and the name of a file");
+  }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (access(folder.c_str(), W_OK | X_OK) == 0) return;
   throw EnvironmentError(fmt::format("cannot write {}", path.string()),

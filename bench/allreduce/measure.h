@@ -10,7 +10,7 @@
 #include "bench/allreduce/options.h"
 #include "core/communicator.h"
 #include "core/tensor.h"
-#include "trainers/report/process.h"
+#include "trainers/report/rank_place.h"
 
 namespace lockstep::bench {
 
@@ -19,7 +19,7 @@ constexpr double bus_factor(int ranks) {
   return 2.0 * (ranks - 1) / ranks;
 }
 
-// 1e9 bytes a second; 0 for no time at all.
+// 1e9 bytes per second; 0 for no time at all.
 constexpr double gigabytes_per_second(int64_t bytes, double seconds) {
   return seconds > 0 ? static_cast<double>(bytes) / seconds / 1e9 : 0;
 }
@@ -27,7 +27,7 @@ constexpr double gigabytes_per_second(int64_t bytes, double seconds) {
 struct Side {
   static constexpr int64_t kUnchecked = -1;
 
-  std::vector<double> seconds;  // one an iteration; over ranks as -a says
+  std::vector<double> seconds;  // one per iteration; over ranks as -a says
   int64_t wrong = kUnchecked;   // elements, of all ranks and checks together
 
   double mean() const;

@@ -9,6 +9,7 @@
 #include "core/version.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/report/process.h"
+#include "trainers/report/rank_place.h"
 
 namespace lockstep::bench {
 namespace {
@@ -180,7 +181,8 @@ std::string fit(double value, size_t width) {
     std::string text = fmt::format("{:.{}f}", value, decimals);
     if (text.size() <= width) return text;
   }
-  return fmt::format("{:.0e}", value);
+  const std::string text = fmt::format("{:.1e}", value);
+  return text.size() <= width ? text : fmt::format("{:.0e}", value);
 }
 
 std::string json_text(const Report& report) {

@@ -41,7 +41,7 @@ class Timer {
   int64_t operator[](size_t i) const { return extents_[i]; }
   size_t size() const { return extents_.size(); }
   Shape shape() const { return Shape(extents_); }
-  // Cuts t[0] images into shards, one a thread.
+  // Cuts t[0] images into shards, one per thread.
   Shards shards() const;
 
   // On the device, uninitialized.

@@ -12,6 +12,7 @@
 #include "bench/flags.h"
 #include "data/image_folder.h"
 #include "data/loader.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::bench {
 namespace {
@@ -30,7 +31,8 @@ struct Options {
 
 Options parse(const std::vector<std::string>& arguments, std::string& to_print) {
   Options options;
-  Flags flags("bench_loader", "How fast photos in class folders become training images.", "");
+  Flags flags(
+      "bench_loader", "How fast photos in class folders become training images.", "flags alone");
   flags.add("--data", "DIR", "", "class folders: DIR/ants/1.jpg", [&](const std::string& text) {
     options.dir = text;
   });
@@ -51,6 +53,14 @@ double measure(const Options& options) {
   const auto photos = std::make_shared<data::ImageFolder>("photos", options.dir, split);
   const data::BatchPlan plan = {.dataset_size = photos->size(), .global_batch = kBatch};
   const int64_t steps = data::steps_per_epoch(plan);
+  constexpr int64_t kLeast = 40 * kBatch;  // ten times what is ready before the clock starts
+  if (photos->size() * options.passes < kLeast) {
+    fmt::print(stderr,
+               "bench_loader: note: some of the {} photos were ready before the clock started; "
+               "--passes {} makes them few\n",
+               photos->size() * options.passes,
+               (kLeast - 1) / photos->size() + 1);
+  }
   data::Loader loader(photos,
                       data::training_sequence(plan, 0, (1 + options.passes) * steps),
                       {.workers = static_cast<int>(options.workers),
@@ -75,7 +85,7 @@ int run(const std::vector<std::string>& arguments) {
       to_print += '\n';
     }
     fmt::print("{}", to_print);
-    return 0;
+    return trainers::end_output(0);
   } catch (const Error& error) {
     fmt::print(stderr, "{}", format_error(error));
     return static_cast<int>(error.code());

@@ -17,6 +17,7 @@
 #include "data/synthetic.h"
 #include "trainers/cli/gradient_route.h"
 #include "trainers/config/rank_machine.h"
+#include "trainers/model/models.h"
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/process.h"
@@ -59,6 +60,7 @@ Setting settle(const SyntheticOptions& options,
   });
   const int64_t threads = trainers::agreed_threads(request.threads, launch, ranks);
   const trainers::BatchDivision batch = trainers::divide_batch(request, ranks.size(), threads);
+  trainers::check_batch_norm(batch, std::nullopt, model_options(options), batch.images);
   const trainers::LibraryVersions libraries = trainers::agreed_cuda_libraries(request, ranks);
   Setting setting{.route = trainers::choose_gradient_route(request, connection.transport, ranks)};
   setting.report = {.options = options,

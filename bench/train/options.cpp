@@ -64,7 +64,7 @@ void add_run(Flags& flags, SyntheticOptions& options) {
   flags.add_number("--threads", "per rank; its share of the cores", 1, 1024, options.threads);
   flags.add_number(
       "--shards", "pieces of a step's images over all ranks", 1, 65536, options.shards);
-  flags.add_number("--bn-groups", "batch-norm groups; one a rank", 1, 65536, options.bn_groups);
+  flags.add_number("--bn-groups", "batch-norm groups; one per rank", 1, 65536, options.bn_groups);
   flags.add_switch(
       "--sync-bn,--sync_bn", "as --bn-groups 1: batch norm over all ranks", options.sync_bn);
   flags.add_choice("--algorithm,--dist-backend",
@@ -97,6 +97,12 @@ SyntheticOptions read_synthetic_options(const std::vector<std::string>& argument
   add_device(flags, options);
   add_run(flags, options);
   options.help = flags.parse(arguments);
+  const int64_t groups = options.bn_groups.value_or(1);
+  if (options.sync_bn && groups > 1) {
+    throw UsageError(fmt::format("--sync-bn and --bn-groups {} contradict each other", groups),
+                     "--sync-bn is --bn-groups 1",
+                     "one of them");
+  }
   return options;
 }
 

@@ -19,7 +19,7 @@ namespace lockstep::bench {
 
 struct SyntheticOptions {
   std::string arch = "resnet50";
-  int64_t batch_size = 32;            // a rank
+  int64_t batch_size = 32;            // per rank
   std::optional<int64_t> image_size;  // height and width; absent: the network's usual one
   std::optional<int64_t> classes;     // absent: the network's usual number
   bool cifar_stem = false;
@@ -35,7 +35,7 @@ struct SyntheticOptions {
   int64_t iterations = 10;
   trainers::OptLevel opt_level = trainers::OptLevel::kO0;
   Dtype dtype = Dtype::kBF16;      // the 16-bit type
-  std::optional<int64_t> threads;  // a rank
+  std::optional<int64_t> threads;  // per rank
   std::optional<int64_t> shards;
   std::optional<int64_t> bn_groups;
   bool sync_bn = false;

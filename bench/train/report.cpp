@@ -35,7 +35,7 @@ double spread(std::span<const double> values) {
 trainers::RankSeconds mean_seconds(const SyntheticReport& report) {
   trainers::RankSeconds sum;
   for (const trainers::RankSeconds& rank : report.seconds) sum += rank;
-  return sum / static_cast<double>(report.seconds.size() * report.step_s.size());
+  return sum.mean_over(static_cast<double>(report.seconds.size() * report.step_s.size()));
 }
 
 // Horovod's word for a rank.
@@ -66,7 +66,7 @@ std::string opening_text(const SyntheticReport& report) {
                      unit_of(report),
                      run.batch.ranks) +
          fmt::format(
-             "Images: {}x{}x{}, classes: {}, threads a rank: {}, shards: {}, BN groups: {}, "
+             "Images: {}x{}x{}, classes: {}, threads per rank: {}, shards: {}, BN groups: {}, "
              "all-reduce: {}, transport: {}\n",
              image.channels,
              image.height,
@@ -97,7 +97,7 @@ std::string closing_text(const SyntheticReport& report) {
       "Total img/sec on {} {}(s): {:.1f} +-{:.1f}\n"
       "Step: median {:.1f} ms, first done after {:.2f} s; exchange exposed {:.1f} ms, hidden "
       "{:.1f} "
-      "ms; peak memory {:.0f} MiB a rank\n",
+      "ms; peak memory {:.0f} MiB per rank\n",
       unit_of(report),
       speed,
       half_width,

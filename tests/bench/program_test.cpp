@@ -38,6 +38,14 @@ TEST(MeasureAll, PrintsATableAnAlgorithmAndKeepsAll) {
   EXPECT_EQ(json.at("out_of_bounds").at("okay"), "true");
 }
 
+TEST(MeasureAll, AFolderForTheFileIsRefusedBeforeTheTable) {
+  const TempDir dir;
+  Report report = small_report(dir);
+  report.options.json_path = dir.path().string();
+  comm::SingleCommunicator alone;
+  EXPECT_EXIT(measure_all(alone, report), ::testing::ExitedWithCode(5), "it is a folder");
+}
+
 TEST(MeasureAll, WrongSumsFailAfterTheTableAndTheFile) {
   const TempDir dir;
   Report report = small_report(dir);

@@ -65,7 +65,8 @@ TEST(Fit, KeepsTheWidth) {
   EXPECT_EQ(fit(9999.99, 7), "9999.99");
   EXPECT_EQ(fit(12345.67, 7), "12345.7");
   EXPECT_EQ(fit(1234567.8, 7), "1234568");
-  EXPECT_EQ(fit(123456789, 7), "1e+08");
+  EXPECT_EQ(fit(123456789, 7), "1.2e+08");
+  EXPECT_EQ(fit(123456789, 6), "1e+08");
 }
 
 }  // namespace

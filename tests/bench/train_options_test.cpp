@@ -149,6 +149,8 @@ TEST(SyntheticOptions, BadValuesAreNamed) {
     EXPECT_THAT(refusal(arguments), HasSubstr("\n  try: "));
   }
   EXPECT_EQ(refusal({"-b", "1"}), "accepted");
+  EXPECT_EQ(refusal({"--sync-bn", "--bn-groups", "1"}), "accepted");
+  EXPECT_THAT(refusal({"--sync-bn", "--bn-groups", "2"}), HasSubstr("contradict each other"));
 }
 
 // -b is the batch of one benchmark and the smallest size of another.

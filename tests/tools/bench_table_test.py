@@ -93,11 +93,18 @@ METRICS = """{"split": "train", "epoch": 0, "loss_avg": 3.0}
 class StepByKernel(unittest.TestCase):
     def test_multiplications_of_a_forward_pass_are_those_that_papers_give(self):
         """ResNet-20's and ResNet-50's of He et al., in millions."""
-        self.assertAlmostEqual(step_by_kernel.resnet20().products / 1e6, 40.6, delta=0.1)
-        self.assertAlmostEqual(step_by_kernel.resnet50().products / 1e6, 4089, delta=1)
+        self.assertAlmostEqual(step_by_kernel.resnet20().forward / 1e6, 40.6, delta=0.1)
+        self.assertAlmostEqual(step_by_kernel.resnet50().forward / 1e6, 4089, delta=1)
 
-    def test_rates_count_forward_and_both_backward_products(self):
-        work = step_by_kernel.Work(products=10**9, norm_elements=10**6)
+    def test_a_backward_pass_has_two_products_but_none_for_images_and_frozen_weights(self):
+        for work, missing in (
+            (step_by_kernel.convnet(), 28 * 28 * 16 * 25),
+            (step_by_kernel.airbench94(), 2 * 31 * 31 * 3 * 24 * 4),
+        ):
+            self.assertEqual(work.backward, 2 * work.forward - missing)
+
+    def test_rates_count_forward_and_backward_products(self):
+        work = step_by_kernel.Work(forward=10**9, backward=2 * 10**9, norm_elements=10**6)
         network = step_by_kernel.Network("Net", 2, [], work, 1)
         rates = step_by_kernel.rates(network, "f32", {"conv2d": 10.0, "linear": 2.0, "batch_norm": 64.0})
         self.assertEqual(rates, {"product": 1000.0, "copy": 1.0})

@@ -33,7 +33,7 @@ class CheckWords(unittest.TestCase):
     def test_replaced_names_and_phrases_are_found(self):
         for word in ("kin_", "speaks()", "{.speaks = true}", "compare_notes", "judged", "compete", "cuts are borne",
                      '"without it: changes nothing"', "whoever", "the step in hand",
-                     "it hangs on the number"):  # fmt: skip
+                     "it hangs on the number", "one a rank", "two values an image", "images_a_step"):  # fmt: skip
             found = wording_problems("a.cpp", CLEAN.replace("Gives", word))
             self.assertEqual(len(found), 1, word)
             self.assertIn("a.cpp:4: ", found[0])

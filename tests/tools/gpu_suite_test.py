@@ -320,7 +320,7 @@ class GpuSuite(unittest.TestCase):
         for row in (
             "| batch norm forward, 16 bits, share of a copy's rate, lowest | 0.875 | ≥ 0.85 | kept | – | issue 8 |",
             "| batch norm backward, the same | 0.75 | ≥ 0.8 | missed | – | issue 8 |",
-            "| 2 GPUs over 1, batch 256 a GPU | 0.99 | ≥ 0.98 | kept | 0.998 | issue 8 |",
+            "| 2 GPUs over 1, batch 256 per GPU | 0.99 | ≥ 0.98 | kept | 0.998 | issue 8 |",
             "| the same by the engine rule: images/s | 1,000 | ≥ 6,200 (H200) | missed | 5,737 | reading |",
             "| 4 GPUs over 1 | – | ≥ 0.97 | not measured: no nccl-4 | – | issue 8 |",
         ):
