@@ -55,8 +55,11 @@ TEST(Train, DemoPresetPrintsTheTutorialsLinesAndNothingElse) {
     EXPECT_EQ(result.exit_code, 0) << said(result);
     const std::regex lines(
         "begin training of epoch 1/1\nbegin testing\nAccuracy is \\d+\\.\\d\\d%\n"
-        "\ntime elapsed: \\d+\\.\\d\\d seconds\n");
-    EXPECT_TRUE(std::regex_match(result.out, lines)) << result.out;
+        "\ntime elapsed: (\\d+\\.\\d\\d) seconds\n");
+    std::smatch seconds;
+    ASSERT_TRUE(std::regex_match(result.out, seconds, lines)) << result.out;
+    const auto record = nlohmann::json::parse(read_text(dir / "run" / "run.json"));
+    EXPECT_NEAR(std::stod(seconds[1]), record.at("final").at("wall_s"), 0.01);
   }
 }
 

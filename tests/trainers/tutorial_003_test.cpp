@@ -101,6 +101,8 @@ TEST(Tutorial, Item3_9WarningsOfMainPy) {
                             "parallelism."),
                   HasSubstr("You have chosen to seed training. ")));
   EXPECT_THAT(notes("--gpu 0 -j 1", 2, 2), IsEmpty()) << "data parallelism is on";
+  EXPECT_THAT(notes("--preset apex-imagenet --gpu 0 -b 32 -j 4", 2, 2), IsEmpty())
+      << "another script's flag";
   EXPECT_THAT(notes("--seed 3", 1, 1), IsEmpty());
 }
 

@@ -99,6 +99,7 @@ TEST(TutorialSpelling, UnderTheDemosEIsEpochs) {
   }
   EXPECT_EQ(options_of("-e 4", {{"LOCKSTEP_PRESET", "demo-ddp"}}).number("epochs"), 4);
   EXPECT_EQ(options_of("-e 4 --preset=demo-ddp").number("epochs"), 4);
+  EXPECT_EQ(options_of("-e 2.5 --preset demo-ddp").number("epochs"), 2.5);
 }
 
 TEST(TutorialSpelling, WithoutANumberEEvaluates) {

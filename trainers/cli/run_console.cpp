@@ -16,12 +16,12 @@ Console make_console(const Job& job) {
   return Console(
       {.prints = job.ranks.rank() == 0,
        .quiet = request.quiet,
-       .tutorial = tutorial_lines(request.preset),
+       .tutorial = only_prints ? TutorialLines::kNone : tutorial_lines(request.preset),
        .progress = choose_progress(request.progress, job.launch.launcher != comm::Launcher::kNone),
        .json = request.json && !only_prints});
 }
 
-ExitCode answer(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
+ExitCode print_all(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
   for (const std::string& line : lines) console.result(line);
   ranks.barrier();
   return ExitCode::kDone;

@@ -132,7 +132,7 @@ std::vector<std::string> respelled(std::string_view preset, std::vector<std::str
   while (next != arguments.end() && *next != "--") {
     const std::string& argument = *next++;
     const std::optional<Split> flag = split(spellings, argument);
-    const bool number_follows = next != arguments.end() && parse_int(*next);
+    const bool number_follows = next != arguments.end() && parse_float(*next);
     if (!flag || (argument == "-e" && !number_follows)) {
       result.push_back(argument);
       continue;

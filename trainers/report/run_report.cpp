@@ -7,11 +7,13 @@
 #include "comm/nccl/connect.h"
 #include "core/cuda/device.h"
 #include "core/version.h"
+#include "core/words.h"
 #include "data/batch_plan.h"
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/model/schedule.h"
 #include "trainers/report/number_text.h"
+#include "trainers/report/stop_request.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -95,9 +97,6 @@ std::string precision_text(const PrecisionConfig& precision) {
 std::vector<std::string> start_lines(const ResolvedRun& run,
                                      const data::DatasetPair& data,
                                      const nn::Module& model) {
-  const auto counted = [](int64_t n, const char* noun) {
-    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-  };
   return {fmt::format("Lockstep {} · {} of {} · {} · {}",
                       version(),
                       counted(run.batch.ranks, "rank"),
@@ -112,7 +111,7 @@ std::vector<std::string> start_lines(const ResolvedRun& run,
                       run.batch.images,
                       precision_text(run.request.precision),
                       seed_text(run.request.seeds)),
-          reach_text(run.batch, run.request.exchange)};
+          same_bits_text(run.batch, run.request.exchange)};
 }
 
 std::vector<std::string> lr_lines(const RunRequest& request,
@@ -204,8 +203,7 @@ void report_end(Console& console,
     console.tutorial(TutorialLines::kDemo,
                      fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
   }
-  console.tutorial(TutorialLines::kDemo,
-                   fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
+  console.tutorial(TutorialLines::kDemo, fmt::format("\ntime elapsed: {:.2f} seconds", wall_s));
   if (result.stopped) {
     console.warn(fmt::format("stopped {} after step {}{}",
                              stop_cause(),

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "core/round_up.h"
+
 namespace lockstep::trainers {
 namespace {
 
@@ -67,15 +69,15 @@ void note_workers(const ResolvedRun& run, int64_t ranks_of_node, std::vector<std
 
 NodeShares main_py_shares(int64_t batch, int64_t workers, int64_t ranks_of_node) {
   return {.batch_per_rank = batch / ranks_of_node,
-          .workers_per_rank = (workers + ranks_of_node - 1) / ranks_of_node};
+          .workers_per_rank = ceil_div(workers, ranks_of_node)};
 }
 
 bool follows_main_py(const Options& options) {
-  return has_main_py_preset(options) ||
-         std::ranges::any_of(options.foreign, [](const std::string& name) {
-           const ForeignFlag* flag = find_foreign_flag("--" + name);
-           return flag != nullptr && flag->origin == "main.py";
-         });
+  if (const Setting* preset = options.find("preset")) return preset->value == kMainPyPreset;
+  return std::ranges::any_of(options.foreign, [](const std::string& name) {
+    const ForeignFlag* flag = find_foreign_flag("--" + name);
+    return flag != nullptr && flag->origin == "main.py";
+  });
 }
 
 std::vector<std::string> main_py_notes(const Options& options,
