@@ -25,10 +25,10 @@ void place_on_host(const std::vector<uint64_t>& hosts, Launch& launch) {
   launch.local_rank = static_cast<int>(std::count(hosts.begin(), hosts.begin() + rank, host));
 }
 
-Connection over_messages(std::unique_ptr<MessageCommunicator> messages,
-                         std::string_view name,
-                         const Launch& launch,
-                         const ConnectOptions& options) {
+Connection choose_transport(std::unique_ptr<MessageCommunicator> messages,
+                            std::string_view name,
+                            const Launch& launch,
+                            const ConnectOptions& options) {
   if (options.transport == Transport::kMpi || options.transport == Transport::kTcp) {
     return {std::move(messages), name, {}, launch};
   }
@@ -61,7 +61,7 @@ Connection meet_over_tcp(Launch launch, const MeetingPlace& place, const Connect
                                                          shares_cores(launch),
                                                          options.stall_abort,
                                                          options.lost_at_end);
-  return over_messages(std::move(messages), "tcp", launch, options);
+  return choose_transport(std::move(messages), "tcp", launch, options);
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ Connection connect(const Launch& launch, const ConnectOptions& options) {
   // These do not tell how many ranks a host has.
   const bool is_pmix = launch.launcher == Launcher::kSlurm || launch.launcher == Launcher::kPmix;
   if (is_pmix) place_on_host(gather_value(*messages, tcp::host_sharing_memory()), found);
-  return over_messages(std::move(messages), "mpi", found, options);
+  return choose_transport(std::move(messages), "mpi", found, options);
 }
 
 }  // namespace lockstep::comm

@@ -21,7 +21,7 @@ void check_devices_differ(Communicator& peers, std::string_view device) {
     if (earlier == later) continue;
     throw EnvironmentError(
         fmt::format("ranks {} and {} share a GPU", earlier - all.begin(), later - all.begin()),
-        fmt::format("both have {}; NCCL takes one rank a GPU", later->data()),
+        fmt::format("both have {}; NCCL takes one rank per GPU", later->data()),
         "a GPU for each rank (CUDA_VISIBLE_DEVICES)",
         Remedy::kIpcExchange);
   }

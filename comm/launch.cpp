@@ -69,7 +69,7 @@ void refuse_half(std::optional<int> rank, std::optional<int> size) {
       fmt::format("set both, start with mpirun or torchrun, or unset {}", there));
 }
 
-// Whether RANK and WORLD_SIZE count more closely than this launcher's variables, which a rank has
+// Whether RANK and WORLD_SIZE take precedence over this launcher's variables, which a rank has
 // inherited: torchrun may itself be a task of srun or mpirun, and a shell of srun is a task of one.
 bool starts_another(Lookup lookup, const Launch& launch) {
   if (lookup("RANK") == nullptr || lookup("WORLD_SIZE") == nullptr) return false;
@@ -77,7 +77,7 @@ bool starts_another(Lookup lookup, const Launch& launch) {
          (launch.launcher == Launcher::kSlurm && launch.size == 1);
 }
 
-Launch launcher_says(Lookup lookup) {
+Launch read_launcher(Lookup lookup) {
   for (const Variables& names : kLaunchers) {
     if (!is_set(lookup, names.rank) || !is_set(lookup, names.size)) continue;
     Launch launch{.launcher = names.launcher};
@@ -97,7 +97,7 @@ Launch launcher_says(Lookup lookup) {
 }
 
 // The rank and size of the options, where the launcher sets neither.
-void number_by_options(const LaunchOptions& options, Launch& launch) {
+void apply_rank_options(const LaunchOptions& options, Launch& launch) {
   const int size = options.size.value_or(1);
   if (size > 1 && !options.rank) {
     throw UsageError(fmt::format("one of {} ranks does not know its number", size),
@@ -127,7 +127,7 @@ void check_request(const char* what, std::optional<int> requested, int alone, in
                    "leave it to the launcher, or start without one");
 }
 
-void number_on_host(std::optional<int> local_rank, Launch& launch) {
+void apply_local_rank(std::optional<int> local_rank, Launch& launch) {
   if (!local_rank) return;
   if (launch.size == 1 && *local_rank > 0) {
     throw UsageError(fmt::format("local rank {} was started alone", *local_rank),
@@ -160,15 +160,15 @@ std::optional<MeetingPlace> place_of(Lookup lookup, const std::string& url, cons
 }  // namespace
 
 Launch read_launch(Lookup lookup, const LaunchOptions& options) {
-  Launch launch = launcher_says(lookup);
+  Launch launch = read_launcher(lookup);
   if (launch.size == 0 && !options.url.empty()) launch.size = options.size.value_or(0);
   if (launch.size == 1) {
-    number_by_options(options, launch);
+    apply_rank_options(options, launch);
   } else {
     check_request("rank", options.rank, 0, launch.rank);
     check_request("number of ranks", options.size, 1, launch.size);
   }
-  number_on_host(options.local_rank, launch);
+  apply_local_rank(options.local_rank, launch);
   const bool lone = launch.launcher == Launcher::kNone && !options.size;
   if (lone && !options.url.empty() && options.url != "env://") {
     throw UsageError("there is a place to meet, and nobody to meet",

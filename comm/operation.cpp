@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "comm/seconds.h"
 #include "core/check.h"
 
 namespace lockstep::comm {
@@ -43,17 +44,16 @@ CommError stall_error(const Operation& operation,
     return CommError(
         fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
         fmt::format("it did not finish in {} s; MPI does not say which rank is missing",
-                    static_cast<double>(waited.count()) / 1000),
+                    seconds_of(waited)),
         "see which rank is stopped, out of memory or only slow",
         Remedy::kLongerWait);
   }
   const std::string who = list_of_ranks(missing);
-  return CommError(
-      fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
-      fmt::format("{} did not take part for {} s", who, static_cast<double>(waited.count()) / 1000),
-      fmt::format("see whether {} stopped, out of memory or only slow",
-                  list_of_ranks(missing, "is", "are")),
-      Remedy::kLongerWait);
+  return CommError(fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
+                   fmt::format("{} did not take part for {} s", who, seconds_of(waited)),
+                   fmt::format("see whether {} stopped, out of memory or only slow",
+                               list_of_ranks(missing, "is", "are")),
+                   Remedy::kLongerWait);
 }
 
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone) {

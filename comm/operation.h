@@ -15,7 +15,7 @@
 #pragma GCC visibility push(default)
 namespace lockstep::comm {
 
-// --stall-abort: how long a rank waits for its peers without any progress.
+// How long a rank waits for its peers without any progress.
 constexpr std::chrono::milliseconds kDefaultStallAbort = std::chrono::seconds(60);
 
 // Called about a peer that did not come to a communicator's end, where no caller could catch an

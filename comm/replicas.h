@@ -41,7 +41,7 @@ struct ReplicaDifference {
 std::string to_string(const ReplicaDifference& difference);
 
 // Compares all ranks' tensors bit for bit; nothing when they are equal. A collective call, the same
-// answer on every rank. Costs one pass over the tensors and 8 bytes a rank while they are equal.
+// answer on every rank. Costs one pass over the tensors and 8 bytes per rank while they are equal.
 // Requires: the same names, shapes and dtypes on all ranks.
 std::optional<ReplicaDifference> audit_replicas(Communicator& peers,
                                                 std::span<const NamedTensor> tensors);

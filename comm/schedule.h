@@ -25,7 +25,7 @@ struct Slice {
   constexpr bool operator==(const Slice&) const = default;
 };
 
-// Slice `index` of `count` values cut as evenly as can be.
+// Slice `index` of `count` values cut as evenly as possible.
 constexpr Slice slice_of(int64_t count, int ranks, int index) {
   const int64_t begin = count * index / ranks;
   return {begin, count * (index + 1) / ranks - begin};

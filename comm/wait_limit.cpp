@@ -5,15 +5,13 @@
 
 #include <fmt/core.h>
 
+#include "comm/seconds.h"
+
 namespace lockstep::comm {
 namespace {
 
 std::chrono::milliseconds limit_of(std::chrono::milliseconds deadline, const SlowPart* part) {
   return part == nullptr ? deadline : std::max<std::chrono::milliseconds>(deadline, part->limit);
-}
-
-double seconds_of(std::chrono::milliseconds time) {
-  return static_cast<double>(time.count()) / 1000;
 }
 
 std::string who_is(std::span<const int> missing) {

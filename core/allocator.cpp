@@ -158,7 +158,7 @@ void* CachingAllocator::allocate(size_t bytes) {
   if (block == nullptr) {
     throw EnvironmentError(
         fmt::format("{}: {} bytes more are needed", source_.out_of_memory_text(), size),
-        fmt::format("in use are {}", usage_text(source_)),
+        fmt::format("in use: {}", usage_text(source_)),
         "a smaller batch or fewer ranks on this host",
         Remedy::kSmallerBatch);
   }
@@ -265,7 +265,7 @@ void CachingAllocator::release_caches_of(MemorySource& source) {
   for (CachingAllocator* user : source.users_) user->release_cache();
 }
 
-// "12.5 MiB of weights and 3.0 MiB of activations".
+// "12.5 MiB of weights, 3.0 MiB of activations".
 std::string CachingAllocator::usage_text(MemorySource& source) {
   const std::lock_guard lock(source.users_mutex_);
   std::vector<std::string> parts;

@@ -1,6 +1,5 @@
 #include "core/atomic_file.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <tuple>
@@ -67,7 +66,7 @@ void put_in_place(const Folder& folder, const std::string& from, const std::stri
 
 }  // namespace
 
-AtomicFile::AtomicFile(const Folder& folder, std::string name)
+AtomicFile::AtomicFile(const Folder& folder, std::string name, mode_t mode)
     : folder_(folder), name_(std::move(name)) {
   struct stat found = {};
   const bool exists = fstatat(folder_.fd(), name_.c_str(), &found, 0) == 0;  // or what it links to
@@ -77,7 +76,7 @@ AtomicFile::AtomicFile(const Folder& folder, std::string name)
                            "the name of a file");
   }
   const auto [temporary, fd] = make_beside(folder_, name_, "open", [&](const char* path) {
-    return openat(folder_.fd(), path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return openat(folder_.fd(), path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   });
   temporary_ = temporary;
   fd_ = UniqueFd(fd);
@@ -88,13 +87,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::append(std::span<const std::byte> bytes) {
-  constexpr size_t kMaxCall = size_t{1} << 30;
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd_.get(), bytes.data(), std::min(bytes.size(), kMaxCall));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(folder_, name_, "write");
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
+  if (!write_all(fd_, bytes)) fail(folder_, name_, "write");
 }
 
 void AtomicFile::flush() {
@@ -166,16 +159,10 @@ AppendedFile::AppendedFile(const Folder& folder, const std::string& name)
 
 void AppendedFile::append(std::string_view bytes) const {
   const off_t before = lseek(fd_.get(), 0, SEEK_END);
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd_.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      std::ignore = ftruncate(fd_.get(), before);
-      fail(path_, "write", error);
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
+  if (write_all(fd_, std::as_bytes(std::span(bytes)))) return;
+  const int error = errno;
+  std::ignore = ftruncate(fd_.get(), before);
+  fail(path_, "write", error);
 }
 
 void AppendedFile::for_each_line(FunctionRef<void(const std::string& line)> take) const {
@@ -183,7 +170,12 @@ void AppendedFile::for_each_line(FunctionRef<void(const std::string& line)> take
   LineSplitter lines;
   for (uint64_t at = 0;;) {
     const auto read = read_at(fd_, at, std::as_writable_bytes(std::span(block)));
-    if (!read) fail(path_, "read", errno);
+    if (!read) {
+      const int error = errno;
+      throw EnvironmentError(fmt::format("cannot read {}", path_.string()),
+                             fmt::format("read: {}", errno_text(error)),
+                             "check the disk that holds it");
+    }
     at += *read;
     lines.add(std::string_view(block.data(), *read), take);
     if (*read < block.size()) break;

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include "core/folder.h"
 #include "core/function_ref.h"
 #include "core/unique_fd.h"
@@ -18,9 +20,9 @@ namespace lockstep {
 // EnvironmentError with the system's reason.
 class AtomicFile {
  public:
-  // The folder must outlive this. Errors: also EnvironmentError where `name` is a device, a pipe or
-  // a socket, or a link to one.
-  AtomicFile(const Folder& folder, std::string name);
+  // The folder must outlive this. mode: the file's permissions, which the umask reduces. Errors:
+  // also EnvironmentError where `name` is a device, a pipe or a socket, or a link to one.
+  AtomicFile(const Folder& folder, std::string name, mode_t mode = 0644);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();

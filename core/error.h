@@ -18,7 +18,7 @@ enum class ExitCode : int {
   kData = 3,         // data set missing, damaged or inconsistent
   kCheckpoint = 4,   // checkpoint or weight file rejected
   kEnvironment = 5,  // I/O, memory, MPI or device setup
-  kDiverged = 6,     // NaN, loss scale floor, replicas differ
+  kDiverged = 6,     // infinite or NaN loss, too many skipped steps in a row, replicas differ
   kStopped = 43,     // stopped on a signal, state saved
   kPeerLost = 75,    // a rank died or hangs
 };

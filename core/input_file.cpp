@@ -1,11 +1,8 @@
 #include "core/input_file.h"
 
-#include <cerrno>
-
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/errno_text.h"
 #include "core/error.h"
@@ -32,14 +29,9 @@ InputFile::InputFile(const std::filesystem::path& path)
 }
 
 void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
-  while (!out.empty()) {
-    const ssize_t count = pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_to_read(name_, errno_text());
-    if (count == 0) fail_to_read(name_, "it ends early: it shrank while it was read");
-    offset += static_cast<uint64_t>(count);
-    out = out.subspan(static_cast<size_t>(count));
-  }
+  const std::optional<size_t> count = read_at(fd_, offset, out);
+  if (!count) fail_to_read(name_, errno_text());
+  if (*count < out.size()) fail_to_read(name_, "it ends early: it shrank while it was read");
 }
 
 std::string InputFile::contents() const {

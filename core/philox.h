@@ -31,6 +31,8 @@ struct PhiloxBlock {
   constexpr bool operator==(const PhiloxBlock&) const = default;
 };
 
+inline constexpr int64_t kPhiloxOperations = 20;  // per word: ten rounds of eight, for four words
+
 // Always inlined, because kernels are compiled for several x86-64 levels.
 // Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 // Vectors: tests/core/philox_test.cpp, from Random123's kat_vectors.

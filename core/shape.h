@@ -17,6 +17,8 @@ class Shape {
   static constexpr int kMaxRank = 4;
 
   Shape() = default;  // rank 0: one element
+  // Errors: ShapeError for more than kMaxRank extents, a negative one, or too many elements for 64
+  // bits.
   Shape(std::initializer_list<int64_t> extents);
   explicit Shape(std::span<const int64_t> extents);
 

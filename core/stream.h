@@ -64,7 +64,8 @@ struct Workspace {
 class Stream {
  public:
   // Requires: threads >= 1. `spin`: see ThreadPool. `priority` is CUDA's. Errors: EnvironmentError
-  // for kCuda in a build without CUDA, or when no device was chosen and there is none.
+  // for kCuda in a build without CUDA, or when no device was chosen and there is none;
+  // EnvironmentError when a thread cannot be started.
   explicit Stream(Device device = Device::kCpu,
                   int threads = 1,
                   bool spin = false,

@@ -20,7 +20,8 @@ class Tensor {
  public:
   Tensor() noexcept = default;  // no memory, no elements
 
-  // Uninitialized. Errors: EnvironmentError when memory runs out, or in a build without CUDA.
+  // Uninitialized. Errors: ShapeError for more bytes than 64 bits count; EnvironmentError when
+  // memory runs out, or in a build without CUDA.
   static Tensor empty(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
   // On CUDA it waits for all streams, so a training step uses kernels/elementwise/fill.h instead.
   static Tensor zeros(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
@@ -60,9 +61,11 @@ class Tensor {
   }
 
   // A view of the same memory in another shape with as many elements. From rank 4 to another rank,
-  // or back, the elements keep their order in memory (channels last).
+  // or back, the elements keep their order in memory (channels last). Errors: ShapeError for
+  // another number of elements.
   Tensor view(const Shape& shape) const;
-  // Rows [first, first + count) of axis 0, in the same memory.
+  // Rows [first, first + count) of axis 0, in the same memory. Errors: ShapeError outside
+  // [0, extent of axis 0].
   Tensor slice(int64_t first, int64_t count) const;
 
  private:

@@ -18,14 +18,13 @@ namespace lockstep {
 // Thread safety: run() from one thread at a time; it is not reentrant.
 class ThreadPool {
  public:
-  // Requires: size >= 1. `spin` lets idle workers poll for some microseconds before they sleep,
-  // which is worth it only if each worker has a core to itself.
+  // Requires: size >= 1. `spin` lets idle workers poll for some tens of microseconds before they
+  // sleep, which is worth it only if each worker has a core to itself. Errors: EnvironmentError
+  // when a thread cannot be started.
   ThreadPool(int size, bool spin);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool();
-
-  int size() const { return size_; }
 
   // Calls body(task, worker) for every task in [0, tasks) and returns when all are done. The first
   // exception is rethrown here.

@@ -1,6 +1,7 @@
-// A file descriptor that closes itself, and reading from one.
+// A file descriptor that closes itself; reading from one and writing to one.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -50,6 +51,19 @@ inline std::optional<size_t> read_at(const UniqueFd& file,
     done += static_cast<size_t>(count);
   }
   return done;
+}
+
+// Writes all bytes at the file's position. Returns false, with errno set, when the system call
+// fails.
+inline bool write_all(const UniqueFd& file, std::span<const std::byte> bytes) {
+  constexpr size_t kMaxCall = size_t{1} << 30;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), std::min(bytes.size(), kMaxCall));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
 }
 
 }  // namespace lockstep

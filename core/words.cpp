@@ -22,12 +22,8 @@ std::optional<T> parse_whole(std::string_view text) {
 
 // Lower case, without - and _, since users type names in many ways.
 std::string plain(std::string_view word) {
-  std::string letters;
-  for (const char c : word) {
-    if (c != '_' && c != '-') {
-      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
+  std::string letters = to_lower(word);
+  std::erase_if(letters, [](char c) { return c == '_' || c == '-'; });
   return letters;
 }
 
@@ -67,9 +63,14 @@ std::vector<std::string_view> split_words(std::string_view words, char separator
   return parts;
 }
 
-std::optional<bool> parse_bool(std::string_view text) {
+std::string to_lower(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+std::optional<bool> parse_bool(std::string_view text) {
+  const std::string lower = to_lower(text);
   if (lower == "true" || lower == "1") return true;
   if (lower == "false" || lower == "0") return false;
   return std::nullopt;
@@ -151,6 +152,10 @@ std::string printable(std::string_view text, size_t limit) {
     }
   }
   return text.size() > limit ? out + "..." : out;
+}
+
+std::string counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string size_text(int64_t bytes) {

@@ -7,7 +7,7 @@
 namespace lockstep::data {
 namespace {
 
-constexpr int64_t kBytesAPixel = 3;
+constexpr int64_t kBytesPerPixel = 3;
 
 // Clamps an index to [0, size): pixels beyond the ends of a line equal those at the ends.
 int64_t clamp_index(int64_t i, int64_t size) {
@@ -40,10 +40,10 @@ double sample(const uint8_t* color, const ImageSize& size, double x, double y) {
       lines[j] = lines[j - 1];
       continue;
     }
-    const uint8_t* const line = color + clamp_index(row, size.height) * size.width * kBytesAPixel;
+    const uint8_t* const line = color + clamp_index(row, size.height) * size.width * kBytesPerPixel;
     double values[kCount];
     for (int64_t i = 0; i < kCount; ++i) {
-      values[i] = line[clamp_index(left - kBefore + i, size.width) * kBytesAPixel];
+      values[i] = line[clamp_index(left - kBefore + i, size.width) * kBytesPerPixel];
     }
     lines[j] = interpolate(values, x - static_cast<double>(left));
   }
@@ -66,7 +66,7 @@ void resample_by(const Affine& from,
       const double y = from.yx * x_out + from.yy * y_out + from.y0;
       const bool inside = x >= 0 && x < static_cast<double>(size.width) && y >= 0 &&
                           y < static_cast<double>(size.height);
-      for (int64_t c = 0; c < kBytesAPixel; ++c) {
+      for (int64_t c = 0; c < kBytesPerPixel; ++c) {
         *out++ = inside ? clip_to_byte(sample<kCount>(original.data() + c, size, x - 0.5, y - 0.5))
                         : fill[static_cast<size_t>(c)];
       }

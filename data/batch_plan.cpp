@@ -10,10 +10,13 @@
 namespace lockstep::data {
 namespace {
 
+int64_t replicas_of(const BatchPlan& plan) {
+  return plan.groups * plan.micro_steps;
+}
+
 void check(const BatchPlan& plan) {
-  const int64_t replicas = plan.groups * plan.micro_steps;
   LS_CHECK(plan.dataset_size >= 1 && plan.global_batch >= 1 && plan.micro_steps >= 1 &&
-               plan.groups >= 1 && plan.repeats >= 1 && plan.global_batch % replicas == 0,
+               plan.groups >= 1 && plan.repeats >= 1 && plan.global_batch % replicas_of(plan) == 0,
            "[batch_plan] got {} images, {} a step, {} micro-steps, {} groups",
            plan.dataset_size,
            plan.global_batch,
@@ -26,10 +29,6 @@ void check(const BatchPlan& plan) {
            plan.groups,
            plan.rank,
            plan.ranks);
-}
-
-int64_t replicas_of(const BatchPlan& plan) {
-  return plan.groups * plan.micro_steps;
 }
 
 SamplerOptions sampler_of(const BatchPlan& plan, int64_t epoch) {

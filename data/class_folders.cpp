@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -20,14 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLayout =
-    "one folder a class below train and below val: train/ants/1.jpg, val/ants/2.jpg, ...";
-
-std::string lower_extension(const fs::path& file) {
-  std::string extension = file.extension().string();
-  std::ranges::transform(
-      extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
-  return extension;
-}
+    "one folder per class below train and below val: train/ants/1.jpg, val/ants/2.jpg, ...";
 
 bool is_image(const std::string& extension) {
   constexpr std::array kImages = {".jpg", ".jpeg", ".png"};
@@ -48,7 +40,7 @@ std::vector<std::string> class_names(const fs::path& root) {
        entry.increment(error)) {
     std::error_code ignored;
     if (entry->is_directory(ignored)) names.push_back(entry->path().filename().string());
-    images = images || is_image(lower_extension(entry->path()));
+    images = images || is_image(to_lower(entry->path().extension().string()));
   }
   if (error) throw_unreadable(root, error);
   std::ranges::sort(names);
@@ -139,7 +131,7 @@ std::vector<Found> images_below(const fs::path& root,
         walk.add(entry->path(), entry->is_symlink(ignored));
         continue;
       }
-      const std::string extension = lower_extension(entry->path());
+      const std::string extension = to_lower(entry->path().extension().string());
       if (!is_image(extension)) {
         ++left[extension.empty() ? "no extension" : extension];
         continue;

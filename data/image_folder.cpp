@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
     return std::ranges::binary_search(split.classes, differing.front());
   };
   throw DataError(
-      fmt::format("train and val have different classes: {} and {}",
+      fmt::format("train has {} classes and val {}, and their names differ",
                   train.classes.size(),
                   val.classes.size()),
       fmt::format("{} is in {} alone{}",
@@ -41,7 +41,7 @@ namespace fs = std::filesystem;
                   differing.size() > 1
                       ? fmt::format(", and so are {} more in one of them", differing.size() - 1)
                       : ""),
-      "the same folders in both; images that lie in val itself are to be sorted into them first");
+      "the same folders in both; sort images that lie directly in val into them first");
 }
 
 Interpolation draw_interpolation(ImageRandom random) {
@@ -61,16 +61,6 @@ ImageFolder::ImageFolder(std::string name, fs::path root, const SplitOptions& op
            options.crop,
            options.resize);
   if (options.cache_room) cache_ = std::make_unique<PhotoCache>(options.cache_room);
-}
-
-int64_t CropRamp::side(int64_t epoch, int64_t largest) const {
-  if (from == 0 || epoch >= std::max(last, first + 1)) return largest;
-  if (epoch <= first) return from;
-  constexpr double kMultiple = 32;
-  const double slope = static_cast<double>(largest - from) / static_cast<double>(last - first);
-  const double exact = slope * static_cast<double>(epoch - first) + static_cast<double>(from);
-  const auto rounded = static_cast<int64_t>(std::nearbyint(exact / kMultiple) * kMultiple);
-  return std::clamp(rounded, from, largest);
 }
 
 Resample ImageFolder::center_of(const ImageSize& image, int64_t crop) const {
@@ -100,7 +90,7 @@ FileStamp ImageFolder::load(int64_t i, std::vector<std::byte>& bytes) const {
   const LoadClock clock(load_seconds().disk);
   const LoadSpan span("read");
   if (options_.slow_disk.count() > 0) std::this_thread::sleep_for(options_.slow_disk);
-  const FileStamp stamp = data::read_file(path_of(i), bytes);
+  const FileStamp stamp = read_file(path_of(i), bytes);
   if (stamp.bytes != file(i).bytes) {
     throw UnreadableImage(
         fmt::format("the file has {} bytes now, it had {}", stamp.bytes, file(i).bytes));
@@ -109,33 +99,33 @@ FileStamp ImageFolder::load(int64_t i, std::vector<std::byte>& bytes) const {
 }
 
 template <class Choose>
-bool ImageFolder::read_kept(int64_t i,
-                            const Choose& choose,
-                            bool flip,
-                            std::span<uint8_t> pixels) const {
+bool ImageFolder::read_cached(int64_t i,
+                              const Choose& choose,
+                              bool flip,
+                              std::span<uint8_t> pixels) const {
   if (!cache_) return false;
-  const std::shared_ptr<const KeptPhoto> kept = cache_->find(i);
-  if (!kept || kept->stamp != stamp_of(path_of(i))) return false;
-  const Resample what = choose(kept->size);
-  if (kept->can_shrink && kept->shrink != shrink_for(what)) return false;
-  const Region& region = kept->image.region;
+  const std::shared_ptr<const CachedPhoto> cached = cache_->find(i);
+  if (!cached || cached->stamp != stamp_of(path_of(i))) return false;
+  const Resample what = choose(cached->size);
+  if (cached->can_shrink && cached->shrink != shrink_for(what)) return false;
+  const Region& region = cached->image.region;
   const ImageSize shrunk = {.height = region.height, .width = region.width};
   const LoadSpan span("augment");
-  resample(kept->image, shrunk_by(kept->shrink, what, shrunk), flip, pixels);
+  resample(cached->image, shrunk_by(cached->shrink, what, shrunk), flip, pixels);
   return true;
 }
 
 template <class Choose>
-void ImageFolder::read_file(int64_t i,
-                            const Choose& choose,
-                            bool flip,
-                            std::span<uint8_t> pixels) const {
+void ImageFolder::decode_file(int64_t i,
+                              const Choose& choose,
+                              bool flip,
+                              std::span<uint8_t> pixels) const {
   thread_local std::vector<std::byte> bytes;
   thread_local Image image;
-  KeptPhoto photo;
+  CachedPhoto photo;
   photo.stamp = load(i, bytes);
   Resample what;
-  bool keep = false;
+  bool caches = false;
   const auto begin = [&](const ImageSize& size) {
     photo.size = size;
     what = choose(size);
@@ -148,8 +138,8 @@ void ImageFolder::read_file(int64_t i,
   const auto region = [&](const ImageSize& size) {
     if (!photo.can_shrink) begin(size);
     what = shrunk_by(photo.shrink, what, size);
-    keep = cache_ && cache_->fits(size);
-    return keep ? whole(size) : needed(what);
+    caches = cache_ && cache_->fits(size);
+    return caches ? whole(size) : needed(what);
   };
   {
     const LoadClock clock(load_seconds().decode);
@@ -161,9 +151,9 @@ void ImageFolder::read_file(int64_t i,
     const LoadSpan span("augment");
     resample(image, what, flip, pixels);
   }
-  if (!keep) return;
+  if (!caches) return;
   photo.image = image;
-  cache_->keep(i, std::move(photo));
+  cache_->store(i, std::move(photo));
 }
 
 template <class Choose>
@@ -172,7 +162,7 @@ void ImageFolder::read(int64_t i,
                        bool flip,
                        std::span<uint8_t> pixels) const {
   try {
-    if (!read_kept(i, choose, flip, pixels)) read_file(i, choose, flip, pixels);
+    if (!read_cached(i, choose, flip, pixels)) decode_file(i, choose, flip, pixels);
   } catch (const UnreadableImage& error) {
     throw UnreadableImage(fmt::format("{}: {}", printable(file(i).path), error.why()));
   }

@@ -66,9 +66,9 @@ class ImageFolder : public Dataset {
   template <class Choose>
   void read(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
   template <class Choose>
-  bool read_kept(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
+  bool read_cached(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
   template <class Choose>
-  void read_file(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
+  void decode_file(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
   FileStamp load(int64_t i, std::vector<std::byte>& bytes) const;
   int shrink_for(const Resample& what) const;
   std::string path_of(int64_t i) const { return (root_ / file(i).path).string(); }

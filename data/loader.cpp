@@ -27,9 +27,8 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
   for (int64_t i = 0; i < batches; ++i) {
     reserved.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
     reserved.push_back(Tensor::empty({max_images}, Dtype::kI32));
-    for (int indices_and_numbers = 0; indices_and_numbers < 2; ++indices_and_numbers) {
-      reserved.push_back(Tensor::empty({max_images}, Dtype::kI64));
-    }
+    reserved.push_back(Tensor::empty({max_images}, Dtype::kI64));  // indices
+    reserved.push_back(Tensor::empty({max_images}, Dtype::kI64));  // numbers
   }
 }
 

@@ -1,13 +1,13 @@
 #include "data/open_dataset.h"
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "core/error.h"
+#include "core/words.h"
 #include "data/cifar10.h"
 #include "data/drawn_dataset.h"
 #include "data/files.h"
@@ -29,8 +29,7 @@ constexpr const char* kLookedFor =
 bool is_named_fashion(const fs::path& dir) {
   fs::path folder = fs::absolute(dir).lexically_normal();
   for (; folder.has_relative_path(); folder = folder.parent_path()) {
-    std::string name = folder.filename().string();
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string name = to_lower(folder.filename().string());
     if (name.find("fashion") != std::string::npos) return true;
     if (name.find("mnist") != std::string::npos) return false;
   }

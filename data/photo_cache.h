@@ -14,7 +14,7 @@
 #pragma GCC visibility push(default)
 namespace lockstep::data {
 
-struct KeptPhoto {
+struct CachedPhoto {
   FileStamp stamp;
   ImageSize size;  // of the photo
   bool can_shrink = false;
@@ -31,19 +31,19 @@ class PhotoCache {
   explicit PhotoCache(std::shared_ptr<std::atomic<int64_t>> budget) : budget_(std::move(budget)) {}
 
   // Returns null when photo i is not cached.
-  std::shared_ptr<const KeptPhoto> find(int64_t i) const {
+  std::shared_ptr<const CachedPhoto> find(int64_t i) const {
     const std::lock_guard lock(mutex_);
     const auto found = photos_.find(i);
     return found == photos_.end() ? nullptr : found->second;
   }
   bool fits(const ImageSize& size) const { return cost(size) <= budget_->load(); }
   // Caches photo i, unless it is cached already or the budget is spent.
-  void keep(int64_t i, KeptPhoto photo) {
+  void store(int64_t i, CachedPhoto photo) {
     const int64_t bytes = cost({photo.image.region.height, photo.image.region.width});
     if (budget_->fetch_sub(bytes) >= bytes) {
-      auto kept = std::make_shared<const KeptPhoto>(std::move(photo));
+      auto cached = std::make_shared<const CachedPhoto>(std::move(photo));
       const std::lock_guard lock(mutex_);
-      if (photos_.try_emplace(i, std::move(kept)).second) return;
+      if (photos_.try_emplace(i, std::move(cached)).second) return;
     }
     budget_->fetch_add(bytes);
   }
@@ -56,7 +56,7 @@ class PhotoCache {
 
   const std::shared_ptr<std::atomic<int64_t>> budget_;
   mutable std::mutex mutex_;  // guards photos_
-  std::unordered_map<int64_t, std::shared_ptr<const KeptPhoto>> photos_;
+  std::unordered_map<int64_t, std::shared_ptr<const CachedPhoto>> photos_;
 };
 
 }  // namespace lockstep::data

@@ -20,8 +20,8 @@ Region draw_erased_box(const ImageSize& size, Random& random) {
   const RegionRange range = {
       .smallest = 0.02F, .largest = 0.33F, .low = std::log(0.3F), .high = std::log(3.3F)};
   const auto size_of = [&](double area, double shape) -> std::optional<ImageSize> {
-    const int64_t height = whole_number(std::sqrt(area * shape));
-    const int64_t width = whole_number(std::sqrt(area / shape));
+    const int64_t height = round_half_even(std::sqrt(area * shape));
+    const int64_t width = round_half_even(std::sqrt(area / shape));
     if (height >= size.height || width >= size.width) return std::nullopt;
     return ImageSize{height, width};
   };

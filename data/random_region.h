@@ -17,7 +17,7 @@ struct RegionRange {
   float high;
 };
 
-inline int64_t whole_number(double x) {
+inline int64_t round_half_even(double x) {
   return static_cast<int64_t>(std::nearbyint(x));
 }
 

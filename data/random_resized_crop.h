@@ -23,8 +23,8 @@ Region draw_resized_crop(const ImageSize& size, Random& random) {
                              .low = static_cast<float>(std::log(kNarrowest)),
                              .high = static_cast<float>(std::log(kWidest))};
   const auto size_of = [&](double area, double shape) -> std::optional<ImageSize> {
-    const int64_t width = whole_number(std::sqrt(area * shape));
-    const int64_t height = whole_number(std::sqrt(area / shape));
+    const int64_t width = round_half_even(std::sqrt(area * shape));
+    const int64_t height = round_half_even(std::sqrt(area / shape));
     if (width < 1 || width > size.width || height < 1 || height > size.height) return std::nullopt;
     return ImageSize{height, width};
   };
@@ -32,9 +32,9 @@ Region draw_resized_crop(const ImageSize& size, Random& random) {
   Region center = whole(size);
   const double shape = static_cast<double>(size.width) / static_cast<double>(size.height);
   if (shape < kNarrowest) {
-    center.height = whole_number(static_cast<double>(size.width) / kNarrowest);
+    center.height = round_half_even(static_cast<double>(size.width) / kNarrowest);
   } else if (shape > kWidest) {
-    center.width = whole_number(static_cast<double>(size.height) * kWidest);
+    center.width = round_half_even(static_cast<double>(size.height) * kWidest);
   }
   center.top = (size.height - center.height) / 2;
   center.left = (size.width - center.width) / 2;

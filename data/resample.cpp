@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/round_up.h"
 #include "data/resample_rows.h"
 
 namespace lockstep::data {
@@ -36,7 +37,7 @@ Resample shrunk_by(int shrink, const Resample& what, const ImageSize& shrunk) {
   if (shrink == 1) return what;
   const auto down = [&](int64_t pixels) { return static_cast<double>(pixels) / shrink; };
   const auto end = [&](int64_t pixels, int64_t side) {
-    return std::min((pixels + shrink - 1) / shrink, side);
+    return std::min(ceil_div<int64_t>(pixels, shrink), side);
   };
   Resample result = what;
   Region& box = result.box;

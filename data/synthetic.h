@@ -18,7 +18,7 @@ class Synthetic : public Dataset {
     uint64_t seed = 0;
   };
 
-  // Requires: at least 1 image, 1 class and 1 pixel, below 2^26 bytes an image.
+  // Requires: at least 1 image, 1 class and 1 pixel, below 2^26 bytes per image.
   explicit Synthetic(const Options& options);
 
   std::string name() const override { return "synthetic"; }

@@ -1,7 +1,5 @@
 #include "nn/blur_pool.h"
 
-#include <utility>
-
 #include "kernels/elementwise/copy.h"
 #include "nn/autocast.h"
 #include "nn/init.h"
@@ -24,14 +22,6 @@ BlurPoolConv2d::BlurPoolConv2d(const Init& init, const Conv2dOptions& options)
     : conv_(init, options),
       filter_(register_buffer("blur_filter", blur_filters(init, options.in_channels))) {
   register_module("conv", conv_);
-}
-
-NormInput BlurPoolConv2d::to_norm(NormInput x, BatchNorm& norm) {
-  Var normalized = norm.forward(x);
-  x = {};
-  NormInput out = to_norm(normalized);
-  normalized.forget();
-  return out;
 }
 
 Var BlurPoolConv2d::blurred(const Var& input) const {

@@ -16,8 +16,8 @@ class BlurPoolConv2d : public ConvToNorm {
  public:
   BlurPoolConv2d(const Init& init, const Conv2dOptions& options);
   Var forward(const Var& x) override { return conv_.forward(blurred(x)); }
+  using ConvToNorm::to_norm;
   NormInput to_norm(const Var& x) override { return conv_.to_norm(blurred(x)); }
-  NormInput to_norm(NormInput x, BatchNorm& norm) override;
 
  private:
   Var blurred(const Var& x) const;

@@ -119,12 +119,12 @@ struct CrossEntropy {
 // logits (N,classes) f32, f16 or bf16; labels (N) i32.
 CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const Tensor& labels,
-                                   const kernels::SoftmaxCrossEntropyParams& params = {});
+                                   const kernels::ClassLossParams& params = {});
 // Applies a sigmoid to each class. With a threshold, targets above it are 1 and all others 0. Exact
 // rule: kernels/loss/binary_cross_entropy.h
 CrossEntropy binary_cross_entropy(const Var& logits,
                                   const Tensor& labels,
-                                  const kernels::SoftmaxCrossEntropyParams& params = {},
+                                  const kernels::ClassLossParams& params = {},
                                   std::optional<float> target_threshold = {});
 
 }  // namespace lockstep::nn

@@ -19,7 +19,8 @@ enum class Fan { kIn, kOut };
 // Source: torch.nn.init.kaiming_normal_(nonlinearity="relu").
 void kaiming_normal(const Init& init, Fan fan, Tensor& weight);
 
-// Draws `weight` from a normal distribution with mean 0, to the same error.
+// Draws `weight` from a normal distribution with mean 0 and standard deviation `std`, with the same
+// accuracy.
 // Source: torch.nn.init.normal_.
 void normal(const Init& init, double std, Tensor& weight);
 

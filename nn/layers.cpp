@@ -31,6 +31,14 @@ Tensor constant(const Init& init, int64_t size, float value) {
 
 }  // namespace
 
+NormInput ConvToNorm::to_norm(NormInput x, BatchNorm& norm) {
+  Var normalized = norm.forward(x);
+  x = {};
+  NormInput out = to_norm(normalized);
+  normalized.forget();
+  return out;
+}
+
 Conv2d::Conv2d(const Init& init, const Conv2dOptions& options)
     : params_{options.stride, options.stride, options.pad, options.pad, options.groups} {
   const Shape shape{
@@ -55,11 +63,7 @@ NormInput Conv2d::to_norm(NormInput x, BatchNorm& norm) {
     norm.begin_step(x.value);
     return norm_conv2d(x, norm.state_, weight_, params_);
   }
-  Var normalized = norm.forward(x);
-  x = {};
-  NormInput out = to_norm(normalized);
-  normalized.forget();
-  return out;
+  return ConvToNorm::to_norm(std::move(x), norm);
 }
 
 DepthwiseConv2d::DepthwiseConv2d(const Init& init, const DepthwiseConv2dOptions& options)

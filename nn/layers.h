@@ -27,7 +27,7 @@ class ConvToNorm : public Module {
   // Computes the input of a batch norm. Requires: no bias.
   virtual NormInput to_norm(const Var& x) = 0;
   // Computes to_norm(norm.forward(x)) and frees the normalized value, which nothing else may use.
-  virtual NormInput to_norm(NormInput x, BatchNorm& norm) = 0;
+  virtual NormInput to_norm(NormInput x, BatchNorm& norm);
 };
 
 // (N,C,H,W) -> (N,K,OH,OW).

@@ -18,7 +18,7 @@ struct ResNetOptions {
   int groups = 1;
   int64_t group_width = 64;
   bool squeeze_excite = false;  // in the bottlenecks: seresnet50
-  bool blur_pool = false;       // for all convolutions: make_conv()
+  bool blur_pool = false;       // before convolutions with a stride: make_conv()
   double drop_path = 0;         // probability for the last block: drop_path_of()
 };
 

@@ -136,11 +136,12 @@ void Whitening::fit(const Tensor& images, const kernels::NormalizeImageParams& n
   if (shape.rank() != 4 || shape[0] < 1 || shape[1] != filters[1] || shape[2] < kernel ||
       shape[3] < kernel || shape[3] >= kMaxColumns) {
     throw ShapeError(
-        fmt::format("[whitening] images: got {}, expected (N,{},H,W) with patches of {}x{}",
+        fmt::format("[whitening] images: got {}, expected (N,{},H,W) with patches of {}x{}, W < {}",
                     to_string(shape),
                     filters[1],
                     kernel,
-                    kernel));
+                    kernel,
+                    kMaxColumns));
   }
   const std::vector<double> moments =
       second_moments(sum_patches(images, kernel), normalize, int64_t{kernel} * kernel);

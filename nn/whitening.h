@@ -23,7 +23,8 @@ class Whitening : public Module {
   // are e / sqrt(v + 5e-4) and then the same with the other sign. An eigenvector's component of
   // largest magnitude is positive in the first half. Sums over patches are exact, so the filters'
   // bits depend only on the images and on this build.
-  // Errors: ShapeError; EnvironmentError in a build without Eigen.
+  // Errors: ShapeError, also for a width of 32,768 or more; EnvironmentError in a build without
+  // Eigen.
   void fit(const Tensor& images, const kernels::NormalizeImageParams& normalize);
 
  private:

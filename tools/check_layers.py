@@ -1,5 +1,5 @@
 """Fails when an #include points against the arrows of ARCHITECTURE.md, a library's header is used outside its home,
-a layer below the programs names a flag, or folders inside a folder include each other in a circle.
+a layer below the programs names a flag, or folders inside a folder include each other in a cycle.
 
 usage: python3 tools/check_layers.py
 """
@@ -79,7 +79,7 @@ def problems_of(name: str, text: str) -> list[str]:
 
 
 # Files of these folders themselves are used by their inner folders and use them; elsewhere they count as a folder.
-GROUND_AND_ROOF = {"core", "comm", "kernels", "kernels/support"}
+FOLDERS_WITH_OWN_FILES = {"core", "comm", "kernels", "kernels/support"}
 
 
 def inner_edges(files: dict[str, str]) -> dict[str, dict[str, dict[str, str]]]:
@@ -94,21 +94,21 @@ def inner_edges(files: dict[str, str]) -> dict[str, dict[str, dict[str, str]]]:
             same = next((i for i, (a, b) in enumerate(shared) if a != b), min(len(here), len(there)))
             source, used = ((*path[same:], ".")[0] for path in (here, there))
             parent = "/".join(here[:same])
-            if source == used or ("." in (source, used) and parent in GROUND_AND_ROOF):
+            if source == used or ("." in (source, used) and parent in FOLDERS_WITH_OWN_FILES):
                 continue
             edges.setdefault(parent, {}).setdefault(source, {}).setdefault(used, f'{name} includes "{target}"')
     return edges
 
 
-def circle_in(edges: dict[str, dict[str, str]]) -> list[str]:
+def cycle_in(edges: dict[str, dict[str, str]]) -> list[str]:
     """The includes of one cycle; empty: there is none."""
     finished: set[str] = set()
 
     def search(path: list[str]) -> list[str]:
         for used in edges.get(path[-1], {}):
             if used in path:
-                circle = path[path.index(used) :] + [used]
-                return [edges[a][b] for a, b in zip(circle, circle[1:])]
+                cycle = path[path.index(used) :] + [used]
+                return [edges[a][b] for a, b in zip(cycle, cycle[1:])]
             if used not in finished and (found := search([*path, used])):
                 return found
         finished.add(path[-1])
@@ -117,9 +117,9 @@ def circle_in(edges: dict[str, dict[str, str]]) -> list[str]:
     return next((found for folder in edges if (found := search([folder]))), [])
 
 
-def circles(files: dict[str, str]) -> list[str]:
+def cycles(files: dict[str, str]) -> list[str]:
     """A problem for each folder whose inner folders include each other in a cycle."""
-    found = {parent: circle_in(edges) for parent, edges in inner_edges(files).items()}
+    found = {parent: cycle_in(edges) for parent, edges in inner_edges(files).items()}
     return [f"{parent}: its folders include each other: {'; '.join(way)}" for parent, way in found.items() if way]
 
 
@@ -127,7 +127,7 @@ def main() -> int:
     suffixes = {".h", ".cpp", ".cu", ".cuh"}
     files = [p for folder in MAY_INCLUDE for p in (ROOT / folder).rglob("*") if p.suffix in suffixes]
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(files)}
-    problems = [problem for name, text in texts.items() for problem in problems_of(name, text)] + circles(texts)
+    problems = [problem for name, text in texts.items() for problem in problems_of(name, text)] + cycles(texts)
     print("\n".join(problems) or f"{len(files)} files keep the layers")
     return 1 if problems or not files else 0
 

@@ -11,9 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("core", "kernels", "nn", "comm", "data", "trainers", "engine")
 LINES, PARAMETERS, MEMBERS = 60, 6, 12
-LISTS = {"RunRequest", "StepMetrics", "RunPlan", "RunRecord"}  # a member a flag, a column, a row of run.json
+LISTS = {"RunRequest", "StepMetrics", "RunPlan", "RunRecord"}  # one member per flag, column, or row of run.json
 EXEMPT = (
-    # A member a function of the library.
+    # One member per function of the library.
     "kernels/support/cublaslt/api.h", "kernels/support/cudnn/api.h", "comm/nccl/api.h",
 )  # fmt: skip
 

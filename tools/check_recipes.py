@@ -2,8 +2,8 @@
 
 usage: python3 tools/check_recipes.py BUILD_DIR
 
-A recipe is a section of docs/contributing/README.md that links a patch; its first code block lists a file a line. Each
-patch is applied to a copy of the tracked files. There the copy's own lints run, and the sources that the patch touches
+A recipe is a section of docs/contributing/README.md that links a patch; its first code block lists a file per line.
+Each patch is applied to a copy of the tracked files. There the copy's own lints run, and the sources that it touches
 are compiled with the flags that BUILD_DIR has for them or, where they are new, for their neighbors. CUDA kernels are
 compiled by g++, as the emulator's are. Sources that BUILD_DIR leaves out, such as CUDA's, are left out here.
 tests/long/newcomer.sh builds the patches and runs their tests.

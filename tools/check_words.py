@@ -49,6 +49,10 @@ BRITISH = {  # what to find, in small letters -> what to write
     r"catalogue": "catalog",
     r"\bfulfil\b": "fulfill",
 }
+COUNTED = "one|two|values?|bytes?|bits|spans|elements|logits|calls|counters|pixels|registers|threads|member|folder|line"
+COUNTED += "|row|float|nats|ms|[KMG]i?B"
+UNITS = "rank|step|bucket|parameter|channel|thread|image|class|GPU|side|request|iteration|epoch|flag|tensor|host|second"
+UNITS += "|function|pixel"
 REPLACED = {  # a name or phrase that was unclear -> what to write
     r"\bkin_?\b": "say what belongs together",
     r"\bspeaks(\(|\b =)|\.speaks\b": "prints, is_rank0()",
@@ -59,7 +63,9 @@ REPLACED = {  # a name or phrase that was unclear -> what to write
     r"\bborne\b": "allowed",
     r"\bhang on (that|this|it)\b": "depend on",
     r"makes use of": "uses",
-    r"\b(images|steps|iterations|one object|a graph) a (step|rank|second|line)\b": "per",
+    r"\b(images|steps|shards|iterations|one object|a graph) a (step|rank|second|line)\b": "per",
+    rf"\b({COUNTED}) an? ({UNITS})\b": "per",
+    r"(?<!of)_an?_(rank|step|batch)\b|OfADraw|[a-z]APixel": "_per_, Per",
     r"broken off|broke off": "killed, interrupted",
     r'"without it: ': "default: ",
     r"origin_here": "plan_origin",

@@ -12,8 +12,8 @@ The main loop is the innermost one whose iteration moves most bytes of device me
 loop counts as a whole. Where branches give it several paths, the one with most instructions counts. Subroutines, such
 as divisions of 64 bits, count as one call, inner loops without accesses as one turn, and all accesses as moved, in
 caches or not.
-The budget says for each kernel and architecture instructions and bytes a thread, and the use. It fails when a kernel is
-new, gone, or issues more than its budget (if the same toolkit compiled it), and when a kernel is above the limit
+The budget says for each kernel and architecture instructions and bytes per thread, and the use. It fails when a kernel
+is new, gone, or issues more than its budget (if the same toolkit compiled it), and when a kernel is above the limit
 without a reason: one in "reasons" (pattern -> reason), or in "not_streaming" of tests/cuda/resources.json.
 """
 

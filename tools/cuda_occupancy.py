@@ -19,7 +19,7 @@ def rounded_up(value: int, unit: int) -> int:
 
 
 def resident_warps(sm: int, threads: int, registers: int, shared: int) -> int:
-    """Warps of blocks of `threads` that an SM of architecture `sm` holds; registers a thread, shared bytes a block."""
+    """Warps of blocks of `threads` that an SM of architecture `sm` holds. Registers per thread, shared per block."""
     warps = -(-threads // WARP)
     warp_registers = rounded_up(max(registers, 1) * WARP, REGISTER_UNIT)
     warps_by_registers = REGISTERS // SM_PARTS // warp_registers * SM_PARTS

@@ -2,12 +2,12 @@
 
 usage: python3 tools/cuda_resources.py [--update] LIBRARY      --update: writes what was found into the budget
 
-The budget says for each kernel and architecture: threads a block at most, registers a thread, static shared memory a
-block, resident warps an SM, and how many instructions load and store 16 bytes or more in device memory. It fails when a
-kernel is new, gone or worse; registers are compared only if the same toolkit compiled them. Rules for all kernels:
-__launch_bounds__, no stack or local memory (so no spills), no atomics on floats. Every kernel counts as streaming, so
-it must keep 32 warps resident on sm_90 and move 16 bytes at a time, unless "not_streaming" (pattern -> reason) in the
-budget names it.
+The budget says for each kernel and architecture: threads per block at most, registers per thread, static shared memory
+per block, resident warps per SM, and how many instructions load and store 16 bytes or more in device memory. It fails
+when a kernel is new, gone or worse; registers are compared only if the same toolkit compiled them. Rules for all
+kernels: __launch_bounds__, no stack or local memory (so no spills), no atomics on floats. Every kernel counts as
+streaming, so it must keep 32 warps resident on sm_90 and move 16 bytes at a time, unless "not_streaming" (pattern ->
+reason) in the budget names it.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 usage: python3 tools/cuda_symbols.py LIBRARY TEST_CUDA_FAST KERNELS_RUN
 
 KERNELS_RUN is what TEST_CUDA_FAST wrote with LOCKSTEP_EMULATION_KERNELS=KERNELS_RUN: a line for each kernel,
-its address in the program, the most threads a block and the most dynamic shared memory it was launched with. Both are
+its address in the program, the most threads per block and the most dynamic shared memory it was launched with. Both are
 held to what the compiled kernel allows on every architecture, since hardware would refuse such a launch.
 """
 

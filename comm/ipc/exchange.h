@@ -61,7 +61,7 @@ class IpcExchange : public DeviceExchange {
   Communicator& peers_;
   Stream& compute_;
   Stream exchange_;
-  std::vector<Route> routes_;      // one a bucket
+  std::vector<Route> routes_;      // one per bucket
   std::vector<Route*> under_way_;  // in the order of their starts
   Watchdog watchdog_;
   const int exceptions_;  // under way when this was made

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "comm/operation.h"
+#include "comm/seconds.h"
 
 namespace lockstep::comm::ipc {
 namespace {
@@ -36,7 +37,7 @@ void Watchdog::look(std::chrono::steady_clock::duration waited) {
     throw CommError(
         fmt::format("rank {} gave up waiting for {}", peers_.rank(), awaited()),
         fmt::format("nothing moved on the GPU for {} s; it does not say whose part is missing",
-                    static_cast<double>(deadline_.count()) / 1000),
+                    seconds_of(deadline_)),
         "see which rank is stopped, out of memory or only slow",
         Remedy::kLongerWait);
   });

@@ -16,7 +16,7 @@ int tag_of(const Operation& operation) {
   return static_cast<int>(operation.sequence % 4096 * 8) + static_cast<int>(operation.kind);
 }
 
-// Calls start(data, count, request) for each piece of `bytes`.
+// Calls start(piece) for each piece of `bytes`, at most piece_bytes long.
 template <class Bytes, class Start>
 void for_each_piece(Bytes bytes, size_t piece_bytes, Start&& start) {
   for (size_t begin = 0; begin < bytes.size(); begin += piece_bytes) {
@@ -118,7 +118,7 @@ class MpiMessages : public MpiRequests {
 
   void finish(std::span<const MPI_Status> statuses) override;
 
-  std::vector<Piece> pieces_;  // one a request
+  std::vector<Piece> pieces_;  // one per request
 };
 
 std::vector<int> MpiMessages::unfinished_peers() {

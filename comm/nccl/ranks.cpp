@@ -6,6 +6,7 @@
 
 #include "comm/backoff.h"
 #include "comm/operation.h"
+#include "comm/seconds.h"
 
 namespace lockstep::comm::nccl {
 namespace {
@@ -140,7 +141,7 @@ void Ranks::give_up(std::string_view what, std::chrono::milliseconds waited) {
   fail(CommError(
       fmt::format("rank {} gave up waiting in NCCL for {}", rank_, what),
       fmt::format("nothing moved for {} s; NCCL does not say whose part is missing",
-                  static_cast<double>(waited.count()) / 1000),
+                  seconds_of(waited)),
       "see which rank is stopped, out of memory or only slow; NCCL_DEBUG=INFO says what NCCL does",
       Remedy::kLongerWait));
 }

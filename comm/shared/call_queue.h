@@ -29,8 +29,8 @@ struct Call {
 };
 
 // All ranks make the same calls in the same order. So each rank knows every call's number and first
-// phase on all of them, and two counters a rank (comm/shared/control.h) tell how far each rank is.
-// A call's phases run after those of the calls before it, and calls end in order. Thread safety:
+// phase on all of them, and two counters per rank (comm/shared/control.h) tell how far it is. A
+// call's phases run after those of the calls before it, and calls end in order. Thread safety:
 // none. Unusable after an error.
 class CallQueue {
  public:

@@ -7,9 +7,9 @@
 
 #include <fmt/core.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 
 #include "comm/gather.h"
+#include "comm/random_number.h"
 #include "comm/shared/shared_communicator.h"
 #include "core/errno_text.h"
 #include "core/error.h"
@@ -66,10 +66,7 @@ void check_one_host(const Launch& launch, int ranks) {
 
 // Rank 0's, on all ranks.
 std::string random_token(Communicator& ranks) {
-  uint64_t bits = 0;
-  if (ranks.rank() == 0 && ::getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
-    throw EnvironmentError("getrandom failed", errno_text());
-  }
+  uint64_t bits = ranks.rank() == 0 ? random_number() : 0;
   ranks.broadcast(std::as_writable_bytes(std::span(&bits, 1)), 0);
   return fmt::format("{:016x}", bits);
 }

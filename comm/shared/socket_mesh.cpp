@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "comm/sockets.h"
 #include "core/check.h"
 #include "core/errno_text.h"
 #include "core/error.h"
@@ -154,14 +155,7 @@ bool SocketMesh::send_fd(int to, int fd) const {
 }
 
 bool SocketMesh::wait_for_message(int from, std::chrono::milliseconds at_most) const {
-  const Clock::time_point deadline = Clock::now() + at_most;
-  pollfd poll{.fd = peers_[static_cast<size_t>(from)].get(), .events = POLLIN, .revents = 0};
-  while (true) {  // signals interrupt poll()
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    const int64_t wait_ms = std::clamp<int64_t>(left.count(), 0, INT32_MAX);
-    if (::poll(&poll, 1, static_cast<int>(wait_ms)) > 0) return true;
-    if (wait_ms == 0) return false;
-  }
+  return wait_for_events(peers_[static_cast<size_t>(from)].get(), POLLIN, Clock::now() + at_most);
 }
 
 UniqueFd SocketMesh::receive_fd(int from) const {
@@ -176,8 +170,7 @@ UniqueFd SocketMesh::receive_fd(int from) const {
 }
 
 bool SocketMesh::is_closed(int rank) const {
-  pollfd poll{.fd = peers_[static_cast<size_t>(rank)].get(), .events = POLLRDHUP, .revents = 0};
-  return ::poll(&poll, 1, 0) > 0 && (poll.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  return comm::is_closed(peers_[static_cast<size_t>(rank)].get());
 }
 
 }  // namespace lockstep::comm

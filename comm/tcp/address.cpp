@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <memory>
 
@@ -15,6 +14,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
+#include "comm/sockets.h"
 #include "core/errno_text.h"
 
 namespace lockstep::comm::tcp {
@@ -28,16 +28,6 @@ T as(const sockaddr_storage& storage) {
   T address{};
   std::memcpy(&address, &storage, sizeof(address));
   return address;
-}
-
-// False when the time is over.
-bool wait_for(int socket, short events, Clock::time_point deadline) {
-  pollfd poll{.fd = socket, .events = events, .revents = 0};
-  while (true) {  // signals interrupt poll()
-    const auto left = static_cast<int>(std::min<int64_t>(time_left(deadline).count(), INT_MAX));
-    if (::poll(&poll, 1, left) > 0) return true;
-    if (left == 0) return false;
-  }
 }
 
 UniqueFd new_socket(int family) {
@@ -188,7 +178,7 @@ UniqueFd connect_to(const Address& address, Clock::time_point deadline, std::str
   if (error == 0 && ::connect(socket.get(), address.get(), address.size()) != 0) error = errno;
   if (error == EINPROGRESS) {
     socklen_t size = sizeof(error);
-    if (!wait_for(socket.get(), POLLOUT, deadline)) {
+    if (!wait_for_events(socket.get(), POLLOUT, deadline)) {
       error = ETIMEDOUT;
     } else {
       ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
@@ -218,7 +208,7 @@ bool send_all(int socket, std::span<const std::byte> bytes, Clock::time_point de
     if (sent > 0) {
       bytes = bytes.subspan(static_cast<size_t>(sent));
     } else if (errno == EAGAIN) {
-      if (!wait_for(socket, POLLOUT, deadline)) return false;
+      if (!wait_for_events(socket, POLLOUT, deadline)) return false;
     } else if (errno != EINTR) {
       return false;
     }
@@ -232,7 +222,7 @@ bool receive_all(int socket, std::span<std::byte> bytes, Clock::time_point deadl
     if (got > 0) {
       bytes = bytes.subspan(static_cast<size_t>(got));
     } else if (got < 0 && errno == EAGAIN) {
-      if (!wait_for(socket, POLLIN, deadline)) return false;
+      if (!wait_for_events(socket, POLLIN, deadline)) return false;
     } else if (got == 0 || errno != EINTR) {
       return false;
     }
@@ -241,17 +231,7 @@ bool receive_all(int socket, std::span<std::byte> bytes, Clock::time_point deadl
 }
 
 bool wait_readable(int socket, Clock::time_point deadline) {
-  return wait_for(socket, POLLIN, deadline);
-}
-
-bool is_closed(int socket) {
-  pollfd poll{.fd = socket, .events = POLLRDHUP, .revents = 0};
-  return ::poll(&poll, 1, 0) > 0 && (poll.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
-
-std::chrono::milliseconds time_left(Clock::time_point deadline) {
-  return std::max(std::chrono::milliseconds(0),
-                  std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()));
+  return wait_for_events(socket, POLLIN, deadline);
 }
 
 }  // namespace lockstep::comm::tcp

@@ -18,7 +18,7 @@ namespace lockstep::comm::tcp {
 
 using Clock = std::chrono::steady_clock;
 
-// A host's number, of IPv4 or IPv6, and a port.
+// An IPv4 or IPv6 address and a port.
 class Address {
  public:
   using Bytes = std::array<uint8_t, 16>;  // of IPv6; IPv4 is mapped into it
@@ -67,9 +67,5 @@ bool receive_all(int socket, std::span<std::byte> bytes, Clock::time_point deadl
 
 // True when there is something to read before `deadline`, the end of the connection included.
 bool wait_readable(int socket, Clock::time_point deadline);
-// True when the other end was closed, as it is when its process ends.
-bool is_closed(int socket);
-
-std::chrono::milliseconds time_left(Clock::time_point deadline);  // 0 when it is over
 
 }  // namespace lockstep::comm::tcp

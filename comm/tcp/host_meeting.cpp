@@ -9,8 +9,10 @@
 #include <utility>
 
 #include <fmt/ranges.h>
-#include <sys/random.h>
 
+#include "comm/random_number.h"
+#include "comm/seconds.h"
+#include "comm/sockets.h"
 #include "comm/tcp/meeting_file.h"
 #include "core/check.h"
 #include "core/digest.h"
@@ -19,14 +21,6 @@
 
 namespace lockstep::comm::tcp {
 namespace {
-
-uint64_t random_number() {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof(number), 0) != sizeof(number)) {
-    throw EnvironmentError("getrandom failed", errno_text());
-  }
-  return number;
-}
 
 // Where rank 0 waits.
 struct Endpoint {
@@ -48,7 +42,7 @@ Endpoint endpoint_in_file(const std::string& path) {
   for (const Address& each : addresses_of_this_host()) {
     if (each.family() == AF_INET) notice.addresses.push_back(each.with_port(port));
   }
-  // On this host: the loopback, by its number.
+  // On this host: the loopback address.
   Address::Bytes loopback = notice.addresses.front().bytes();
   loopback[12] = 127;
   loopback[15] = 1;
@@ -88,18 +82,19 @@ Endpoint endpoint_at_address(const MeetingPlace& place) {
   if (error == 0) {
     throw EnvironmentError("ranks cannot meet at " + to_string(place),
                            problem,
-                           "name rank 0's host so that all hosts know it, or by its number");
+                           "name rank 0's host so that all hosts can resolve it, or give its IP "
+                           "address");
   }
   if (error == EADDRINUSE) {
     throw EnvironmentError(
         fmt::format("rank 0 cannot listen at {}", to_string(place)),
         fmt::format("port {} is in use by another program", fmt::join(place.ports, ", ")),
-        fmt::format("see who has it with \"ss -ltnp\", or let all ranks meet at another port; 0 "
-                    "stands for a free one"));
+        "see who has it with \"ss -ltnp\", or let all ranks meet at another port; 0 stands for a "
+        "free one");
   }
   throw EnvironmentError(fmt::format("rank 0 cannot listen at {}", to_string(place)),
                          errno_text(error),
-                         "choose a port from 1024 on, which needs no rights");
+                         "choose port 1024 or higher, which needs no privileges");
 }
 
 Endpoint open_endpoint(const MeetingPlace& place) {
@@ -150,7 +145,7 @@ class Host {
                     one ? "" : "s",
                     fmt::join(missing, ", ")),
         fmt::format("rank 0 waited {} s at {}{}",
-                    static_cast<double>(timeout_.count()) / 1000,
+                    seconds_of(timeout_),
                     to_string(place_),
                     listener_.rejections()),
         fmt::format("see whether {} started, with the same place to meet and number of ranks",
@@ -183,7 +178,7 @@ class Host {
     if (hello.rank < 0 || hello.rank >= size) {
       return UsageError(fmt::format("there is no rank {} among {} ranks", hello.rank, size),
                         fmt::format("the process at {} was started as it", peer.from.to_string()),
-                        "give each process its own rank, from 0 on");
+                        "give each process its own rank, starting at 0");
     }
     const auto& first = joined_[static_cast<size_t>(hello.rank)];
     if (hello.rank > 0 && !first) return std::nullopt;
@@ -191,7 +186,7 @@ class Host {
                       fmt::format("one is at {}, the other at {}",
                                   first ? first->from.to_string() : to_string(place_),
                                   peer.from.to_string()),
-                      "give each process its own rank, from 0 on");
+                      "give each process its own rank, starting at 0");
   }
 
   // Those that came and ended: they may come again.

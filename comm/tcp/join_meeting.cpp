@@ -12,6 +12,8 @@
 
 #include <fmt/core.h>
 
+#include "comm/seconds.h"
+#include "comm/sockets.h"
 #include "comm/tcp/meeting_file.h"
 #include "core/digest.h"
 #include "core/errno_text.h"
@@ -123,7 +125,7 @@ class Joiner {
     return CommError(fmt::format("rank {} did not find rank 0", rank_),
                      fmt::format("it looked at {} for {} s: {}",
                                  to_string(place_),
-                                 static_cast<double>(timeout_.count()) / 1000,
+                                 seconds_of(timeout_),
                                  problem_.empty() ? "nobody answered" : problem_),
                      "see whether rank 0 was started, with the same place to meet, and whether a "
                      "firewall is between");

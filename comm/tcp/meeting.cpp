@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "comm/operation.h"
+#include "comm/sockets.h"
 #include "comm/tcp/host_meeting.h"
 #include "comm/tcp/join_meeting.h"
 #include "core/digest.h"

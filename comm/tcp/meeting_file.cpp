@@ -2,15 +2,17 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <filesystem>
+#include <span>
 #include <sstream>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "core/atomic_file.h"
 #include "core/errno_text.h"
 #include "core/error.h"
 #include "core/words.h"
@@ -56,28 +58,13 @@ std::optional<MeetingNotice> parse(const std::string& text) {
 
 MeetingFile::MeetingFile(std::string path, const MeetingNotice& notice)
     : path_(std::move(path)), key_(notice.key) {
+  constexpr mode_t kOwnersOnly = 0600;
+  const Folder folder = folder_for(path_);
+  AtomicFile file(folder, std::filesystem::path(path_).filename(), kOwnersOnly);
   const std::string text = text_of(notice);
-  const std::string beside = path_ + ".new";
-  const auto refuse = [&](const std::string& why) {
-    ::unlink(beside.c_str());
-    throw no_file(path_, why);
-  };
-  {
-    constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    UniqueFd fd(::open(beside.c_str(), kNew, 0600));
-    if (!fd.valid() && errno == EEXIST) {  // a rank 0 that was killed left it
-      ::unlink(beside.c_str());
-      fd = UniqueFd(::open(beside.c_str(), kNew, 0600));
-    }
-    if (!fd.valid()) throw no_file(path_, errno_text());
-    for (std::string_view rest = text; !rest.empty();) {
-      const ssize_t written = ::write(fd.get(), rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) refuse(errno_text());
-      rest.remove_prefix(static_cast<size_t>(written));
-    }
-  }
-  if (std::rename(beside.c_str(), path_.c_str()) != 0) refuse(errno_text());
+  file.append(std::as_bytes(std::span(text)));
+  file.flush();
+  file.take_place();
 }
 
 MeetingFile::~MeetingFile() {

@@ -84,8 +84,7 @@ DeviceProperties properties_of(int index) {
           .major = found.major,
           .minor = found.minor,
           .multiprocessors = found.multiProcessorCount,
-          .total_bytes = found.totalGlobalMem,
-          .shared_bytes_per_block = found.sharedMemPerBlockOptin};
+          .total_bytes = found.totalGlobalMem};
 }
 
 void check_architecture(const DeviceProperties& properties) {

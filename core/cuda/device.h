@@ -1,6 +1,6 @@
 // Chooses the GPU of this process. No header of core/cuda but launch.h, launch_shape.h and error.h
 // includes a CUDA toolkit header: a build without CUDA has the same functions
-// (core/cuda_absent.cpp), which throw.
+// (core/cuda_absent.cpp), which throw or report that there is no device.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,6 @@ struct DeviceProperties {
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   size_t total_bytes = 0;
-  size_t shared_bytes_per_block = 0;  // the most that a launch may request
 
   // "sm_90"
   std::string architecture() const { return "sm_" + std::to_string(major) + std::to_string(minor); }

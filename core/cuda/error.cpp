@@ -64,4 +64,13 @@ bool CudaError::sticky() const {
   return is_sticky(status_);
 }
 
+bool is_done(cudaError_t query) {
+  if (query == cudaErrorNotReady) {
+    cudaGetLastError();  // not a failure; libraries that query the last error must not see it
+    return false;
+  }
+  check(query, "event");
+  return true;
+}
+
 }  // namespace lockstep::cuda

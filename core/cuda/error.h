@@ -31,4 +31,7 @@ inline void check(cudaError_t status, std::string_view op) {
     throw CudaError(op, status);
 }
 
+// Says what the query of an event returned: whether the event is done. Errors: CudaError.
+bool is_done(cudaError_t query);
+
 }  // namespace lockstep::cuda

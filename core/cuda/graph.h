@@ -1,5 +1,5 @@
-// CUDA graphs: a stream's work, recorded once and launched again in one call. No toolkit header
-// here: a build without CUDA has the same functions (core/cuda_absent.cpp), which throw.
+// CUDA graphs: a stream's work, recorded once and launched again in one call. Without CUDA: see
+// core/cuda/device.h.
 #pragma once
 
 #include <memory>

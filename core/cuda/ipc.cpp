@@ -99,13 +99,7 @@ void InterprocessEvent::make_wait(CUstream_st* stream) const {
 }
 
 bool InterprocessEvent::done() const {
-  const cudaError_t status = cudaEventQuery(event_.get());
-  if (status == cudaErrorNotReady) {
-    cudaGetLastError();  // not a failure
-    return false;
-  }
-  check(status, "event");
-  return true;
+  return is_done(cudaEventQuery(event_.get()));
 }
 
 }  // namespace lockstep::cuda

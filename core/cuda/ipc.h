@@ -1,6 +1,5 @@
 // Device memory and events shared with other processes of this host, by CUDA's interprocess
-// communication (IPC). No toolkit header here; a build without CUDA has the same functions
-// (core/cuda_absent.cpp), which throw.
+// communication (IPC). Without CUDA: see core/cuda/device.h.
 #pragma once
 
 #include <array>

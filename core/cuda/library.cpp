@@ -57,7 +57,7 @@ void* Library::symbol(const char* name) const {
   void* const found =
       is_emulated() ? lockstep_emulated_symbol(handle_, name) : dlsym(handle_, name);
   if (found != nullptr) return found;
-  throw EnvironmentError(fmt::format("{} is not what this build knows", product_),
+  throw EnvironmentError(fmt::format("{} lacks a function that this build needs", product_),
                          fmt::format("it has no function {}", name),
                          fmt::format("a newer {}", product_),
                          remedy_);

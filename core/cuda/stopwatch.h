@@ -1,5 +1,4 @@
-// Times work on the device. No toolkit header here: a build without CUDA has the same functions
-// (core/cuda_absent.cpp), which throw.
+// Times work on the device. Without CUDA: see core/cuda/device.h.
 #pragma once
 
 #include <memory>

@@ -49,13 +49,7 @@ void Event::make_wait(CUstream_st* stream) const {
 }
 
 bool Event::done() const {
-  const cudaError_t status = cudaEventQuery(event_.get());
-  if (status == cudaErrorNotReady) {
-    cudaGetLastError();  // not a failure; libraries that query the last error must not see it
-    return false;
-  }
-  check(status, "event");
-  return true;
+  return is_done(cudaEventQuery(event_.get()));
 }
 
 void Event::synchronize() const {

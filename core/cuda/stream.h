@@ -1,5 +1,4 @@
-// CUDA streams and events as the core needs them. No toolkit header here: a build without CUDA has
-// the same functions (core/cuda_absent.cpp), which throw.
+// CUDA streams and events as the core needs them. Without CUDA: see core/cuda/device.h.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ void check_size(int64_t height, int64_t width) {
     return;
   }
   throw UnreadableImage(
-      fmt::format("it claims {}x{} pixels; at most {} a side and {} Mi in all are read",
+      fmt::format("it claims {}x{} pixels; at most {} per side and {} Mi in all are read",
                   width,
                   height,
                   kMaxImageSide,

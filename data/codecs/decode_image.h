@@ -28,7 +28,7 @@ using ChooseShrink = FunctionRef<int(const ImageSize& size)>;
 
 // Decodes the region that `choose` returns into `image`, whose memory is reused. The file's first
 // bytes tell its format. Gray, palette, CMYK, 16 bits and alpha become RGB as Pillow's
-// convert("RGB") does; The EXIF orientation is ignored, as by torchvision's loader.
+// convert("RGB") does. The EXIF orientation is ignored, as by torchvision's loader.
 // Thread safety: reentrant. Errors: UnreadableImage.
 void decode_image(std::span<const std::byte> file, ChooseRegion choose, Image& image);
 void decode_image(std::span<const std::byte> file,

@@ -97,7 +97,8 @@ void train(Communicator& ranks, int64_t steps, const char* name, comm::BucketExc
   const int64_t moved = ranks.traffic().moved_bytes - before;
   ranks.all_reduce_sum(std::span(&loss, 1));
   if (ranks.rank() != 0) return;
-  std::printf("%-12s %8ld bytes a step, loss %.4f\n", name, static_cast<long>(moved / steps), loss);
+  std::printf(
+      "%-12s %8ld bytes per step, loss %.4f\n", name, static_cast<long>(moved / steps), loss);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& config) {
 }
 
 // True if the engine gives the same bits in each run, sums in f32 and rounds no input. Tensor cores
-// read f32 as TF32; of such engines cuDNN notes the tensor cores, and no conversion.
+// read f32 as TF32; for such engines cuDNN notes only the tensor cores, not the conversion.
 bool is_exact(const Descriptor& config, Dtype dtype) {
   return std::ranges::none_of(notes_of(config), [&](cudnnBackendNumericalNote_t note) {
     return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
@@ -195,7 +195,7 @@ std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
   });
   if (plan) return plan;
   throw EnvironmentError(
-      "cuDNN does not have the engine that a convolution was to have",
+      "cuDNN lacks the engine that was chosen for a convolution",
       fmt::format("{}: \"{}\" is none of those of cuDNN {} that compute it with the same bits each "
                   "time and no more than {} MiB of workspace",
                   problem.text(),

@@ -6,12 +6,12 @@
 // d is a window of inputs, g a filter, dy a tile of gradients; * is elementwise. Sums are in f32,
 // over channels or the shard's tiles, in order. A NaN or an infinity spreads over its tile.
 //   x86-64-v3  F(4x4,3x3) and F(2x2,5x5) in f32, whatever the tensors' type: 36 products give 16
-//              outputs, or four of 5x5, where direct sums take 144, or 100. Results are some 1e-6
-//              of their norm off direct sums, which is twice what direct sums in f32 are off.
+//              outputs, or four of 5x5, where direct sums take 144, or 100. Results differ from
+//              direct sums by about 1e-6 of their norm, twice the error of direct sums in f32.
 //   x86-64-v4  F(2x2,3x3) in bf16, on processors with arithmetic for it: 16 products give four
 //              outputs, where direct sums take 36. The factors of products are transformed in f32
-//              and rounded to bf16. Results are some 0.4 % of their norm off direct sums; rounding
-//              them to bf16 costs 0.17 % alone. In f32 oneDNN's F(4x4,3x3) is used there.
+//              and rounded to bf16. Results differ from direct sums by about 0.4 % of their norm;
+//              rounding them to bf16 costs 0.17 % alone. In f32 oneDNN's F(4x4,3x3) is used there.
 // Source: Lavin and Gray 2015, "Fast Algorithms for Convolutional Neural Networks". Spec:
 // tests/reference/conv2d.h, and tests/reference/winograd.h for bf16
 #pragma once

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/round_up.h"
 #include "core/tensor.h"
 #include "kernels/support/declare_op.h"
 
@@ -15,7 +16,7 @@ namespace lockstep::kernels::LS_CPU {
 inline constexpr int64_t kPanel = 64;
 
 inline int64_t panels_of(int64_t channels) {
-  return (channels + kPanel - 1) / kPanel;
+  return ceil_div(channels, kPanel);
 }
 inline int64_t panel_width(int64_t channels, int64_t panel) {
   return std::min(kPanel, channels - panel * kPanel);
@@ -56,8 +57,8 @@ struct TiledBatch {
   const T* at;
   int64_t images, height, width, channels;
 
-  int64_t tile_rows() const { return (height + kTile - 1) / kTile; }
-  int64_t tile_columns() const { return (width + kTile - 1) / kTile; }
+  int64_t tile_rows() const { return ceil_div<int64_t>(height, kTile); }
+  int64_t tile_columns() const { return ceil_div<int64_t>(width, kTile); }
   int64_t tiles() const { return images * tile_rows() * tile_columns(); }
   int64_t place(int64_t image, int64_t y, int64_t x) const {
     return ((image * height + y) * width + x) * channels;

@@ -1,3 +1,4 @@
+#include "core/round_up.h"
 #include "kernels/linear/add_bias.h"
 #include "kernels/support/column_sum.h"
 #include "kernels/support/cpu/cpu_loops.h"
@@ -57,7 +58,7 @@ void add_bias_forward(Stream& stream, const Tensor& in, const Tensor& bias, Tens
   for (int64_t r = 0; r < rows_at_once; ++r) {
     std::copy_n(bias.data<float>(), channels, pattern + r * channels);
   }
-  const int64_t tasks = (rows + rows_at_once - 1) / rows_at_once;
+  const int64_t tasks = ceil_div(rows, rows_at_once);
   const int64_t parts = in.numel() < kElementsPerFork ? 1 : stream.threads();
   dispatch_float(in.dtype(), [&]<class T>() {
     const T* from = in.data<T>();

@@ -1,5 +1,6 @@
-// Forward: one thread per pack of 16 bytes, or an element where K is no multiple of a pack. Traffic
-// an element: 2 values. Bound: DRAM. Backward: kernels/support/cuda/column_sum.cuh, one value.
+// Forward: one thread per pack of 16 bytes, or per element where K is no multiple of a pack.
+// Traffic per element: 2 values. Bound: DRAM. Backward: kernels/support/cuda/column_sum.cuh, one
+// value.
 #include "kernels/linear/add_bias.h"
 #include "kernels/support/cuda/column_sum.cuh"
 #include "kernels/support/cuda/elementwise.cuh"

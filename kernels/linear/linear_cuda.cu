@@ -38,13 +38,18 @@ __device__ __forceinline__ void load_tile(const Matrix<T>& matrix,
       inside ? to_float(matrix.values[row * matrix.row_step + depth * matrix.depth_step]) : 0;
 }
 
+// A value of a product: its row, its column and itself.
+struct Cell {
+  int64_t i, j;
+  float sum;
+};
+
 // The value of a b^T at this thread's row of a (threadIdx.y) and of b (threadIdx.x).
 template <class T>
-__device__ __forceinline__ float product(const Matrix<T>& a,
-                                         const Matrix<T>& b,
-                                         int64_t first_row,
-                                         int64_t first_column) {
+__device__ __forceinline__ Cell product_cell(const Matrix<T>& a, const Matrix<T>& b) {
   __shared__ Tile left, right;
+  const int64_t first_row = int64_t{blockIdx.x} * kSide;
+  const int64_t first_column = int64_t{blockIdx.y} * kSide;
   float sum = 0;
   for (int64_t first = 0; first < a.depth; first += kSide) {
     load_tile(a, first_row, first, left);
@@ -57,20 +62,17 @@ __device__ __forceinline__ float product(const Matrix<T>& a,
     sum += part;
     __syncthreads();
   }
-  return sum;
+  return {first_row + threadIdx.y, first_column + threadIdx.x, sum};
 }
 
 // out = a b^T + bias, row-major; bias may be null.
 template <class T>
 __global__ void __launch_bounds__(kSide* kSide)
     product_kernel(const Matrix<T> a, const Matrix<T> b, const float* bias, T* out) {
-  const int64_t row = int64_t{blockIdx.x} * kSide;
-  const int64_t column = int64_t{blockIdx.y} * kSide;
-  const float sum = product(a, b, row, column);
-  const int64_t i = row + threadIdx.y;
-  const int64_t j = column + threadIdx.x;
-  if (i >= a.rows || j >= b.rows) return;
-  out[i * b.rows + j] = from_float<T>(bias == nullptr ? sum : sum + bias[j]);
+  const Cell cell = product_cell(a, b);
+  if (cell.i >= a.rows || cell.j >= b.rows) return;
+  const float value = bias == nullptr ? cell.sum : cell.sum + bias[cell.j];
+  out[cell.i * b.rows + cell.j] = from_float<T>(value);
 }
 
 // The same for each shard, blockIdx.z. The depth is the shard's images; a and b belong to the whole
@@ -82,12 +84,9 @@ __global__ void __launch_bounds__(kSide* kSide) shard_product_kernel(
   a.values += first * a.depth_step;
   b.values += first * b.depth_step;
   a.depth = b.depth = shards.begin[blockIdx.z + 1] - first;
-  const int64_t row = int64_t{blockIdx.x} * kSide;
-  const int64_t column = int64_t{blockIdx.y} * kSide;
-  const float sum = product(a, b, row, column);
-  const int64_t i = row + threadIdx.y;
-  const int64_t j = column + threadIdx.x;
-  if (i < a.rows && j < b.rows) out[(blockIdx.z * a.rows + i) * b.rows + j] = sum;
+  const Cell cell = product_cell(a, b);
+  if (cell.i >= a.rows || cell.j >= b.rows) return;
+  out[(blockIdx.z * a.rows + cell.i) * b.rows + cell.j] = cell.sum;
 }
 
 // A row-major tensor as a matrix, and its transpose.

@@ -20,7 +20,7 @@ namespace lockstep::kernels {
 struct BinaryCrossEntropyArgs {
   const Tensor& logits;  // (N,C) f32, f16 or bf16, C >= 1
   const Tensor& labels;  // (N) i32 in [0, C)
-  SoftmaxCrossEntropyParams params = {};
+  ClassLossParams params = {};
   std::optional<float> target_threshold = {};
 };
 // Shapes: as softmax_cross_entropy_forward. Errors: ShapeError, DtypeError, DeviceError; on the CPU

@@ -114,7 +114,7 @@ void launch_loss_leaves(Stream& stream,
 template <class T>
 LossInput<T> loss_input(const Tensor& logits,
                         const Tensor& labels,
-                        const SoftmaxCrossEntropyParams& params,
+                        const ClassLossParams& params,
                         std::initializer_list<const void*> rows) {
   const int64_t classes = logits.shape()[1];
   return {.logits = elements<T>(logits),

@@ -10,7 +10,7 @@ void check_loss_inputs(const OpCheck& check,
                        const Shards& shards,
                        const Tensor& logits,
                        const Tensor& labels,
-                       const SoftmaxCrossEntropyParams& params) {
+                       const ClassLossParams& params) {
   check.rank("logits", logits, 2);
   check.floating("logits", logits);
   const int64_t images = logits.shape()[0];
@@ -31,7 +31,7 @@ void check_labels(const char* op, const Tensor& labels, int64_t classes) {
     if (label[n] >= 0 && label[n] < classes) continue;
     throw DataError(
         fmt::format("[{}] label {} of image {} is out of range", op, label[n], n),
-        fmt::format("there are {} logits an image, so labels are 0 to {}", classes, classes - 1),
+        fmt::format("there are {} logits per image, so labels are 0 to {}", classes, classes - 1),
         "give the model as many outputs as the data set has classes");
   }
 }

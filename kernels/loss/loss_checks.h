@@ -11,7 +11,7 @@ void check_loss_inputs(const OpCheck& check,
                        const Shards& shards,
                        const Tensor& logits,
                        const Tensor& labels,
-                       const SoftmaxCrossEntropyParams& params);
+                       const ClassLossParams& params);
 
 // Only for the CPU, since the labels of a CUDA stream may not have been computed yet. Errors:
 // DataError.

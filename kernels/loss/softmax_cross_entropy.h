@@ -18,7 +18,8 @@
 
 namespace lockstep::kernels {
 
-struct SoftmaxCrossEntropyParams {
+// Also of binary_cross_entropy (kernels/loss/binary_cross_entropy.h).
+struct ClassLossParams {
   float label_smoothing = 0;  // in [0, 1]
   Tensor mix = {};            // (1) f32, in [0, 1]; undefined: 1
   int64_t divide_by = 1;      // an additional divisor of the loss leaves, at least 1
@@ -27,7 +28,7 @@ struct SoftmaxCrossEntropyParams {
 struct SoftmaxCrossEntropyArgs {
   const Tensor& logits;  // (N,C) f32, f16 or bf16, C >= 1
   const Tensor& labels;  // (N) i32 in [0, C)
-  SoftmaxCrossEntropyParams params = {};
+  ClassLossParams params = {};
 };
 // Shapes: losses (N) f32; target_rank (N) i32; loss_leaves (local shards) f32: sum of the shard's
 // losses, in image order and double, divided by shards.step_images * divide_by; 0 for an empty

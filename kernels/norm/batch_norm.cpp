@@ -57,7 +57,7 @@ struct BatchCheck : OpCheck {
     per_channel("running_mean", args.running->mean);
     per_channel("running_var", args.running->var);
     require(shards.local() > 0 && shards.count(0) * pixels() >= 2,
-            "two values a channel at least, for a variance");
+            "at least two values per channel, for a variance");
     return true;
   }
   // Checks the arguments that forward and inference share.
@@ -149,7 +149,7 @@ void batch_norm_update_running(Stream& stream,
   if (stream.device() == Device::kCpu) {
     const float images = stats.data<float>()[2 * channels];
     check.require(images * static_cast<float>(pixels) >= 2,
-                  "two values a channel at least, for a variance");
+                  "at least two values per channel, for a variance");
   }
   LS_DISPATCH(batch_norm_update_running,
               (stream, stats, pixels, momentum, running_mean, running_var))

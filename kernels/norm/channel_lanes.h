@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/round_up.h"
 #include "core/stream.h"
 #include "kernels/support/cpu/float_line.h"
 
@@ -22,7 +23,7 @@ using Tile = FloatTile<kTileLanes>;
 struct Lanes {
   explicit Lanes(int64_t channel_count)
       : channels(channel_count),
-        pixels((kTileLanes + channel_count - 1) / channel_count),
+        pixels(ceil_div(kTileLanes, channel_count)),
         width(channel_count * pixels),
         tiles(width / kTileLanes),
         overlap(width % kTileLanes != 0) {}
@@ -48,7 +49,7 @@ struct Lanes {
     for (int64_t lane = channels; lane < width; ++lane) lanes[lane] = lanes[lane - channels];
   }
   // Adds the lanes of a row's other pixels, in order, to lanes[0, channels).
-  void gather(float* lanes) const {
+  void fold(float* lanes) const {
     for (int64_t pixel = 1; pixel < pixels; ++pixel) {
       for (int64_t c = 0; c < channels; ++c) lanes[c] += lanes[pixel * channels + c];
     }
@@ -211,7 +212,7 @@ template <class Out, class MakeAdd, class... In>
         sums.finish_block(count);
         if constexpr (kStores) std::copy_n(row.lanes, count, out + start);
       });
-  for (float* total : sums.total) lanes.gather(total);
+  for (float* total : sums.total) lanes.fold(total);
 }
 
 }  // namespace lockstep::kernels::LS_CPU

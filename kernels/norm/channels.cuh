@@ -18,7 +18,7 @@ constexpr int kTileChannels = 64;  // at most; a row of 64 16-bit channels is a 
 
 // How blocks of kChannelThreads divide each shard: channels into tiles, pixels into slices. A slice
 // takes every slices()-th run of `rows` pixels, so that all blocks advance through memory together.
-// Which pixels a thread takes depends only on the shard's shape and dtype.
+// The pixels that a thread takes depend only on the shard's shape and dtype.
 struct ChannelPlan {
   ShardTable shards;  // begins are in images
   int64_t first_shard = 0;

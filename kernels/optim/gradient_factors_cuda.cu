@@ -1,6 +1,7 @@
 // clip_factor: one thread; two floats and the scale. larc_factors: one thread per tensor; 16 bytes
 // per tensor. Bound of both: launch latency.
 #include "core/cuda/launch.h"
+#include "core/round_up.h"
 #include "kernels/optim/gradient_factors_rule.h"
 
 namespace lockstep::kernels::cuda {
@@ -46,17 +47,16 @@ void larc_factors(Stream& stream,
                   const LarcParams& params,
                   Tensor& factors) {
   const int64_t n = factors.numel();
-  lockstep::cuda::launch(
-      stream,
-      "larc_factors",
-      {static_cast<unsigned>((n + kLarcThreads - 1) / kLarcThreads), kLarcThreads},
-      larc_factors_kernel,
-      norms.data<float>(),
-      weight_decays.data<float>(),
-      n,
-      rule_of(params),
-      source_of(params.control, params.lr),
-      factors.data<float>());
+  lockstep::cuda::launch(stream,
+                         "larc_factors",
+                         {static_cast<unsigned>(ceil_div<int64_t>(n, kLarcThreads)), kLarcThreads},
+                         larc_factors_kernel,
+                         norms.data<float>(),
+                         weight_decays.data<float>(),
+                         n,
+                         rule_of(params),
+                         source_of(params.control, params.lr),
+                         factors.data<float>());
 }
 
 }  // namespace lockstep::kernels::cuda

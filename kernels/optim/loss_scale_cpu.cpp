@@ -17,8 +17,8 @@ void check_finite(Stream& stream, std::span<const Tensor> buckets, Tensor& state
     dispatch_float(bucket.dtype(), [&]<class T>() {
       const T* values = bucket.data<T>();
       for_ranges(stream, bucket.numel(), [=](int64_t begin, int64_t end) {
-        decltype(bits_not_finite(T())) found = 0;
-        for (int64_t i = begin; i < end; ++i) found |= bits_not_finite(values[i]);
+        decltype(nonfinite_flag(T())) found = 0;
+        for (int64_t i = begin; i < end; ++i) found |= nonfinite_flag(values[i]);
         if (found != 0) __atomic_store_n(found_inf, 1, __ATOMIC_RELAXED);
       });
     });

@@ -15,8 +15,6 @@ struct FiniteEntry {
 };
 using FiniteTable = TensorTable<FiniteEntry>;
 
-// Bits: the unsigned integer of an element's size. If all exponent bits are 1 the value is an
-// infinity or a NaN.
 template <class Bits>
 __device__ bool holds_not_finite(const void* values, const Chunk& chunk, Bits exponent) {
   constexpr int kPack = 16 / sizeof(Bits);
@@ -27,10 +25,10 @@ __device__ bool holds_not_finite(const void* values, const Chunk& chunk, Bits ex
        i += kMultiTensorThreads * kPack) {
     const Pack<Bits, kPack> pack = load_pack<kPack>(bits + i);
 #pragma unroll
-    for (int k = 0; k < kPack; ++k) found |= (pack[k] & exponent) == exponent;
+    for (int k = 0; k < kPack; ++k) found |= exponent_is_full(pack[k], exponent);
   }
   for (int64_t i = chunk.packed_end + thread; i < chunk.end; i += kMultiTensorThreads)
-    found |= (bits[i] & exponent) == exponent;
+    found |= exponent_is_full(bits[i], exponent);
   return found;
 }
 

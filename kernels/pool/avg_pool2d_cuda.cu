@@ -5,6 +5,7 @@
 // adaptive_avg_pool2d: one thread per pack of 16 bytes of a pixel of the result. Traffic: the image
 // once, since overlapping windows find it in the cache, and the means once. Bound: DRAM; latency if
 // there are few results.
+#include "core/round_up.h"
 #include "kernels/pool/avg_pool2d.h"
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
@@ -187,7 +188,7 @@ void global_avg_pool_backward(Stream& stream,
     T* to = elements<T>(grad_in);
     with_channel_pack<T>(grad_in.shape()[1], {from, to}, [&]<int n>() {
       const Extents extents = extents_of<n>(grad_in.shape());
-      const int64_t pieces = (extents.pixels + kAveragePixelsAtOnce - 1) / kAveragePixelsAtOnce;
+      const int64_t pieces = ceil_div<int64_t>(extents.pixels, kAveragePixelsAtOnce);
       const dim3 grid(lockstep::cuda::blocks_for(extents.packs, kAverageThreads),
                       static_cast<unsigned>(std::min(pieces, kAverageMaxPieces)));
       lockstep::cuda::launch(stream,

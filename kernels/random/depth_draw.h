@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/philox.h"
+#include "kernels/random/drop_rule.h"
 #include "kernels/random/stochastic_depth.h"
 
 namespace lockstep::kernels {
@@ -9,19 +10,15 @@ namespace lockstep::kernels {
 struct DepthDraw {
   uint64_t seed;
   uint32_t block;
-  uint32_t first_kept;  // smaller draws leave the branch out
-  float scale;          // factor of a kept branch; 0 for p = 1
+  DropRule rule;
 
   [[gnu::always_inline]] constexpr explicit DepthDraw(const StochasticDepthParams& params)
-      : seed(params.seed),
-        block(params.block),
-        first_kept(params.p < 1 ? static_cast<uint32_t>(params.p * 0x1p32) : 0),
-        scale(params.p < 1 ? static_cast<float>(1 / (1 - params.p)) : 0) {}
+      : seed(params.seed), block(params.block), rule(params.p) {}
 
   [[gnu::always_inline]] constexpr float factor(int64_t image) const {
     const PhiloxBlock draws =
         philox_block(seed, RandomPurpose::kStochasticDepth, block, static_cast<uint64_t>(image), 0);
-    return draws.words[0] < first_kept ? 0 : scale;
+    return rule.factor(draws.words[0]);
   }
 };
 

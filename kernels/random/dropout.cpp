@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "core/philox.h"
 #include "kernels/support/dispatch.h"
 
 namespace lockstep::kernels {
@@ -14,7 +15,6 @@ bool checked(const OpCheck& check,
              const DropoutParams& params,
              const NamedTensor& to) {
   constexpr int64_t kMaxDraws = int64_t{1} << 26;  // PhiloxStream's limit
-  constexpr int64_t kOperationsOfADraw = 20;       // a block's ten rounds of eight, for four
   const Tensor& in = from.tensor;
   check.floating(from.name, in);
   check.require(in.shape().rank() >= 1, "a tensor of images");
@@ -23,8 +23,8 @@ bool checked(const OpCheck& check,
   check.require(params.p >= 0 && params.p <= 1,
                 fmt::format("a probability p from 0 to 1: got {}", params.p));
   check.require(in.numel() == 0 || in.shape().stride0() <= kMaxDraws,
-                "at most 2^26 elements an image");
-  return check.dry((1 + kOperationsOfADraw) * in.numel(), bytes_of(in, to.tensor, images));
+                "at most 2^26 elements per image");
+  return check.dry((1 + kPhiloxOperations) * in.numel(), bytes_of(in, to.tensor, images));
 }
 
 }  // namespace

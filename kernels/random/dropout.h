@@ -25,7 +25,7 @@ struct DropoutParams {
   uint32_t layer = 0;  // different for each dropout of a network
 };
 
-// Shapes: in (N,...) f32, f16 or bf16, at most 2^26 elements an image; images (N) i64; out as in,
+// Shapes: in (N,...) f32, f16 or bf16, at most 2^26 elements per image; images (N) i64; out as in,
 // and it may be in. Errors: ShapeError (also unless 0 <= p <= 1), DtypeError, DeviceError.
 using DropoutForward = void(Stream& stream,
                             const Tensor& in,

@@ -1,3 +1,4 @@
+#include "core/round_up.h"
 #include "kernels/random/dropout.h"
 #include "kernels/random/dropout_mask.h"
 #include "kernels/support/cpu/cpu_loops.h"
@@ -26,7 +27,7 @@ void apply_mask(Stream& stream,
   if (in.numel() == 0) return;
   const DropoutMask mask(params);
   const int64_t features = in.shape().stride0();
-  const int64_t lines = (features + kLineLanes - 1) / kLineLanes;  // per image
+  const int64_t lines = ceil_div(features, kLineLanes);  // per image
   const int64_t all_lines = images.numel() * lines;
   const int64_t* image = images.data<int64_t>();
   const int64_t parts = in.numel() < kElementsPerFork ? 1 : stream.threads();

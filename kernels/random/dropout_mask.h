@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/philox.h"
+#include "kernels/random/drop_rule.h"
 #include "kernels/random/dropout.h"
 
 namespace lockstep::kernels {
@@ -9,14 +10,10 @@ namespace lockstep::kernels {
 struct DropoutMask {
   uint64_t seed;
   uint32_t layer;
-  uint32_t first_kept;  // smaller draws drop the element
-  float scale;          // factor of a kept element; 0 for p = 1
+  DropRule rule;
 
   [[gnu::always_inline]] constexpr explicit DropoutMask(const DropoutParams& params)
-      : seed(params.seed),
-        layer(params.layer),
-        first_kept(params.p < 1 ? static_cast<uint32_t>(params.p * 0x1p32) : 0),
-        scale(params.p < 1 ? static_cast<float>(1 / (1 - params.p)) : 0) {}
+      : seed(params.seed), layer(params.layer), rule(params.p) {}
 
   // The draws for elements [4 * block, 4 * block + 4) of an image.
   [[gnu::always_inline]] constexpr PhiloxBlock draws(int64_t image, int64_t block) const {
@@ -26,9 +23,7 @@ struct DropoutMask {
                         static_cast<uint64_t>(image),
                         static_cast<uint32_t>(block));
   }
-  [[gnu::always_inline]] constexpr float factor(uint32_t draw) const {
-    return draw < first_kept ? 0 : scale;
-  }
+  [[gnu::always_inline]] constexpr float factor(uint32_t draw) const { return rule.factor(draw); }
 };
 
 }  // namespace lockstep::kernels

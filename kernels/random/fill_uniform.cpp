@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "core/philox.h"
 #include "kernels/support/dispatch.h"
 
 namespace lockstep::kernels {
@@ -49,8 +50,7 @@ void fill_uniform(Stream& stream, const FillUniformParams& params, Tensor& out) 
                             name_of(out.dtype()),
                             params.low,
                             params.high));
-  constexpr int64_t kOperationsOfADraw = 20;  // a block's ten rounds of eight, for four
-  if (check.dry(kOperationsOfADraw * out.numel(), bytes_of(out))) return;
+  if (check.dry(kPhiloxOperations * out.numel(), bytes_of(out))) return;
   LS_DISPATCH(fill_uniform, (stream, params, out))
 }
 

@@ -10,13 +10,13 @@ constexpr int64_t kPiece = 32768;
 
 template <class T>
 int32_t count_not_finite(const T* values, int64_t count) {
-  using Count = decltype(bits_not_finite(T()));
+  using Count = decltype(nonfinite_flag(T()));
   int32_t sum = 0;
   for (int64_t first = 0; first < count; first += kPiece) {
     const int64_t end = std::min(count, first + kPiece);
     Count found = 0;
     for (int64_t i = first; i < end; ++i) {
-      found = static_cast<Count>(found + bits_not_finite(values[i]));
+      found = static_cast<Count>(found + nonfinite_flag(values[i]));
     }
     sum += static_cast<int32_t>(found);
   }

@@ -5,6 +5,7 @@
 
 #include "core/cuda/launch.h"
 #include "kernels/reduce/nonfinite_rows.h"
+#include "kernels/support/cuda/numeric.cuh"
 #include "kernels/support/cuda/pack.cuh"
 #include "kernels/support/cuda/reduce.cuh"
 
@@ -14,8 +15,6 @@ namespace {
 constexpr int kRowThreads = 256;
 constexpr int64_t kMaxRowBlocks = 1024;  // 132 SMs hold 1,056 at a time
 
-// Bits: the unsigned integer of an element's size. If all exponent bits are 1 the value is an
-// infinity or a NaN.
 template <class Bits>
 __device__ int count_of_thread(const Bits* row, int64_t length, int64_t packed, Bits exponent) {
   constexpr int kPack = 16 / sizeof(Bits);
@@ -24,10 +23,10 @@ __device__ int count_of_thread(const Bits* row, int64_t length, int64_t packed, 
   for (int64_t i = thread * kPack; i < packed; i += kRowThreads * kPack) {
     const Pack<Bits, kPack> pack = load_pack<kPack>(row + i);
 #pragma unroll
-    for (int k = 0; k < kPack; ++k) count += (pack[k] & exponent) == exponent ? 1 : 0;
+    for (int k = 0; k < kPack; ++k) count += exponent_is_full(pack[k], exponent) ? 1 : 0;
   }
   for (int64_t i = packed + thread; i < length; i += kRowThreads)
-    count += (row[i] & exponent) == exponent ? 1 : 0;
+    count += exponent_is_full(row[i], exponent) ? 1 : 0;
   return count;
 }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/round_up.h"
 #include "core/tree.h"
 #include "kernels/reduce/tensor_norms.h"
 #include "kernels/support/cpu/cpu_loops.h"
@@ -9,7 +10,7 @@ namespace lockstep::kernels::LS_CPU {
 namespace {
 
 int64_t chunks_of(const Tensor& tensor) {
-  return (tensor.numel() + kNormChunk - 1) / kNormChunk;
+  return ceil_div(tensor.numel(), kNormChunk);
 }
 
 // The sum in core/tree.h's order; 0 without leaves. Overwrites the leaves.

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/round_up.h"
 #include "core/tree.h"
 #include "kernels/support/cpu/cpu_loops.h"
 #include "kernels/support/cpu/float_line.h"
@@ -78,7 +79,7 @@ void sum_few_rows(std::span<const T* const> rows,
 inline constexpr int64_t kBlock = 256;  // columns at a time, so that nodes stay in the L1 cache
 
 constexpr int64_t subtrees_of(int64_t rows) {
-  return (rows + kMaxRows - 1) / kMaxRows;
+  return ceil_div<int64_t>(rows, kMaxRows);
 }
 
 // Elements of scratch memory that sum_block needs.
@@ -149,7 +150,7 @@ void sum_tree(Stream& stream,
       return;
     }
   }
-  stream.fork((n + kBlock - 1) / kBlock, [=](int64_t task, int worker) {
+  stream.fork(ceil_div(n, kBlock), [=](int64_t task, int worker) {
     const int64_t begin = task * kBlock;
     auto* nodes = reinterpret_cast<Node*>(scratch.of(worker));
     sum_block(rows, sums, begin, std::min(n, begin + kBlock), nodes);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "core/round_up.h"
 #include "core/tree.h"
 
 namespace lockstep::kernels {
@@ -16,7 +17,7 @@ inline constexpr int64_t kChunkRows = 256;
 inline constexpr int kSumLanes = 16;
 
 [[gnu::always_inline]] constexpr int64_t chunks_of(int64_t rows) {
-  return rows == 0 ? 1 : (rows + kChunkRows - 1) / kChunkRows;
+  return rows == 0 ? 1 : ceil_div(rows, kChunkRows);
 }
 
 }  // namespace lockstep::kernels

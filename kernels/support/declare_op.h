@@ -1,4 +1,4 @@
-// Macros by which an op's header declares the op and its bodies, and by which these share code.
+// Macros with which a header declares an op and its bodies, and marks code that they share.
 #pragma once
 
 #include "core/stream.h"

@@ -19,7 +19,7 @@ TEST(DeviceExchange, OverNcclNeedsAGpuEach) {
       ADD_FAILURE() << "nothing was refused";
     } catch (const EnvironmentError& error) {  // the same on every rank
       EXPECT_STREQ(error.what(), "ranks 1 and 2 share a GPU");
-      EXPECT_EQ(error.why(), "both have GPU-7; NCCL takes one rank a GPU");
+      EXPECT_EQ(error.why(), "both have GPU-7; NCCL takes one rank per GPU");
       EXPECT_EQ(error.remedy(), Remedy::kIpcExchange);
     }
   });

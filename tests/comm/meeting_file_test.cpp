@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -29,6 +31,24 @@ TEST(MeetingFile, IsForItsUserAlone) {
     EXPECT_EQ(read->addresses.at(0).to_string(), "0.0.0.0:99");
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(MeetingFile, IsWholeWhenTwoJobsNameTheSameFile) {
+  const testing::TempDir dir;
+  const std::string path = (dir / "meet").string();
+  const auto meet_often = [&](uint64_t key) {
+    const MeetingNotice notice = {
+        .key = key, .host = 8, .addresses = {Address::any(AF_INET, 0).with_port(99)}};
+    for (int i = 0; i < 300; ++i) {
+      const MeetingFile file(path, notice);
+      std::string problem;
+      const auto read = read_meeting_file(path, problem);
+      EXPECT_TRUE(read || problem == "the file is not there") << problem;
+    }
+  };
+  std::thread other([&] { EXPECT_NO_THROW(meet_often(1)); });
+  EXPECT_NO_THROW(meet_often(2));
+  other.join();
 }
 
 // Fuzzing found that a file with host names made ranks query a name service, which took seconds for

@@ -127,8 +127,7 @@ TEST(Meeting, InAFileThatIsGoneThen) {
   const testing::TempDir dir;
   const std::string path = (dir / "meet").string();
   const MeetingPlace place = {.file = path, .host = {}, .ports = {}, .token = {}};
-  {  // the files that killed ranks 0 left
-    std::ofstream(path + ".new") << "lockstep mee";
+  {  // the file that a killed rank 0 left
     std::ofstream(path) << "lockstep meeting 1\n00000000000000aa 00000000000000bb\n127.0.0.1 1\n";
     std::filesystem::permissions(path, std::filesystem::perms(0600));
   }

@@ -29,7 +29,7 @@ TEST(NcclLibrary, IsMissing) {
 
 TEST(NcclLibrary, IsNone) {
   const EnvironmentError error = refusal("libz.so.1");
-  EXPECT_STREQ(error.what(), "NCCL 2 is not what this build knows");
+  EXPECT_STREQ(error.what(), "NCCL 2 lacks a function that this build needs");
   EXPECT_EQ(error.why(), "it has no function ncclGetVersion");
 }
 

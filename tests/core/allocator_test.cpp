@@ -220,7 +220,7 @@ TEST(CudaAuditA1, AShortageMakesAllAllocatorsOfASourceLetGo) {
     parts.allocate(1000);
     FAIL() << "no error";
   } catch (const EnvironmentError& error) {
-    EXPECT_EQ(error.why(), "in use are 4.0 MiB of tensors");
+    EXPECT_EQ(error.why(), "in use: 4.0 MiB of tensors");
   }
   other.free(all, 4096 * kKiB);
 }

@@ -31,7 +31,7 @@ struct ShardStep {
 
 class CudaBatchNormShard : public testing::CudaBatchNormTest {
  protected:
-  // The first has two values a channel at least, some may be empty.
+  // The first has at least two values per channel, some may be empty.
   Shards shards() const {
     const int64_t images = shape()[0];
     return {.offsets = {0, (images + 1) / 2, (images + 1) / 2, images}, .total = 3, .groups = 3};

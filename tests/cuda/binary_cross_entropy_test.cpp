@@ -46,7 +46,7 @@ class CudaBinaryCrossEntropy : public testing::CudaTest {
              const std::vector<int32_t>& labels,
              const Rule& rule = {},
              bool misaligned = false) {
-    const SoftmaxCrossEntropyParams params = {
+    const ClassLossParams params = {
         .label_smoothing = rule.smoothing,
         .mix = upload(tensor_of(std::vector{rule.mix}, {1}, Dtype::kF32)),
         .divide_by = rule.divide_by};

@@ -173,7 +173,7 @@ TEST_F(CudaConv2d, NanAndInfinityReachWhatDependsOnThem) {
 
 TEST_F(CudaConv2d, RefusesRowsLongerThan32Bits) {
   constexpr int64_t kHalf = int64_t{1} << 16;
-  const Tensor in = poisoned({0, kHalf, 1, kHalf / 2}, Dtype::kF16);  // 2^31 values a row
+  const Tensor in = poisoned({0, kHalf, 1, kHalf / 2}, Dtype::kF16);  // 2^31 values per row
   const Tensor weight = poisoned({1, kHalf, 1, 1}, Dtype::kF16);
   Tensor out = poisoned({0, 1, 1, kHalf / 2}, Dtype::kF16);
   EXPECT_THROW(conv2d_forward(stream_, Shards::single(0), {in, weight, {}, {}, out}), ShapeError);

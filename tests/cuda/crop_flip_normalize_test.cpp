@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes,
 
 class CudaCropFlipNormalizeErrors : public testing::CudaTest {};
 
-// One value a thread, since memory is misaligned, would need more blocks than a grid has rows.
+// One value per thread, since memory is misaligned, would need more blocks than a grid has rows.
 TEST_F(CudaCropFlipNormalizeErrors, TakesAHugeImage) {
   const Shape shape{1, 3, 3345, 3345};
   const AugmentedImages images(shape, 0, Flip::kNone);

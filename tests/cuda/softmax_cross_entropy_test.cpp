@@ -44,9 +44,9 @@ class CudaCrossEntropy : public testing::CudaTest {
              bool misaligned = false,
              const Tensor& mix = {},
              int64_t divide_by = 1) {
-    const SoftmaxCrossEntropyParams params = {.label_smoothing = smoothing,
-                                              .mix = mix.defined() ? upload(mix) : Tensor(),
-                                              .divide_by = divide_by};
+    const ClassLossParams params = {.label_smoothing = smoothing,
+                                    .mix = mix.defined() ? upload(mix) : Tensor(),
+                                    .divide_by = divide_by};
     const Tensor given = misaligned ? upload_misaligned(logits) : upload(logits);
     const Tensor targets = upload(labels);
     Result result{poisoned(labels.shape(), Dtype::kF32),

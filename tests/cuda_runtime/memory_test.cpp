@@ -93,7 +93,7 @@ TEST_F(CudaMemory, OutOfMemorySaysWantedHeldAndFree) {
     EXPECT_EQ(format_error(error),
               fmt::format("lockstep: error: out of device memory ({} of {} bytes are free): {} "
                           "bytes more are needed\n"
-                          "  why: in use are {:.1f} MiB of weights and what else stays\n"
+                          "  why: in use: {:.1f} MiB of weights and what else stays\n"
                           "  try: a smaller batch or fewer ranks on this host\n",
                           2 * kMiB,
                           total,

@@ -122,7 +122,7 @@ TEST_F(Autotune, AChoiceGivesThatEngineAndNoOther) {
 TEST_F(Autotune, AnEngineThatIsNotThereIsRefused) {
   for (const char* choice : {"engine 4711", "engine", "", "engine 58 2:1\n"}) {
     const std::string text = refusal(choice);
-    EXPECT_THAT(text, HasSubstr("cuDNN does not have the engine that a convolution was to have"));
+    EXPECT_THAT(text, HasSubstr("cuDNN lacks the engine that was chosen for a convolution"));
     EXPECT_THAT(text, HasSubstr("why: backward weight f16 32x64x56x56 -> 64, 3x3"));
     EXPECT_THAT(text, HasSubstr("try: another plan file"));
   }

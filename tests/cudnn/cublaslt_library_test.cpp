@@ -14,7 +14,7 @@ TEST(CublasltLibrary, IsNone) {
     const Api refused("libz.so.1");
     FAIL();
   } catch (const EnvironmentError& error) {
-    EXPECT_STREQ(error.what(), "cuBLASLt is not what this build knows");
+    EXPECT_STREQ(error.what(), "cuBLASLt lacks a function that this build needs");
     EXPECT_EQ(error.why(), "it has no function cublasLtGetVersion");
   }
 }

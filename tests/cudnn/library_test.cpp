@@ -52,7 +52,7 @@ TEST(CudnnLibrary, IsForAnotherCuda) {
 
 TEST(CudnnLibrary, IsNone) {
   const EnvironmentError error = refusal("libz.so.1");
-  EXPECT_STREQ(error.what(), "cuDNN 9 is not what this build knows");
+  EXPECT_STREQ(error.what(), "cuDNN 9 lacks a function that this build needs");
   EXPECT_EQ(error.why(), "it has no function cudnnGetVersion");
 }
 

@@ -89,7 +89,7 @@ TEST_F(PlanCommand, ShowsFormsThatAreOnePassWithBatchNorms) {
   EXPECT_THAT(said.out, ::testing::Not(HasSubstr(", norm")));
   plans.engines.begin()->second.engine = "engine 4711";
   expect_refused(plan(to_json(plans), "--arch=resnet18", "--opt-level=O2"),
-                 "does not have the engine");
+                 "cuDNN lacks the engine");
 }
 
 TEST_F(PlanCommand, RefusesAFileOfNoUse) {
@@ -100,7 +100,7 @@ TEST_F(PlanCommand, RefusesAFileOfNoUse) {
   stale = with("engine 0");
   stale.origin.cudnn = "9.0.0";
   expect_refused(plan(to_json(stale)), "plans.json is stale");
-  expect_refused(plan(to_json(with("engine 4711"))), "does not have the engine");
+  expect_refused(plan(to_json(with("engine 4711"))), "cuDNN lacks the engine");
 }
 
 }  // namespace

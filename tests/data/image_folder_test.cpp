@@ -256,7 +256,7 @@ TEST(ImageFolder, SaysWhatIsWrongWithTheFolders) {
   write_file(root / "val/a/1.png", file);
   write_file(root / "val/c/1.png", file);
   const DataError differ = error_of(root);
-  EXPECT_STREQ(differ.what(), "train and val have different classes: 2 and 2");
+  EXPECT_STREQ(differ.what(), "train has 2 classes and val 2, and their names differ");
   EXPECT_EQ(differ.why(), "b is in train alone, and so are 1 more in one of them");
   fs::remove_all(root / "val");
   write_file(root / "val", file);

@@ -21,7 +21,7 @@ using Bytes = std::vector<uint8_t>;
 
 class RandOps : public ::testing::TestWithParam<size_t> {};
 
-void expect_pixels(const testing::GoldenCase& golden, RandOp op, bool increasing) {
+void expect_pixels(const testing::GoldenCase& golden, PhotoOp op, bool increasing) {
   const Tensor image = golden.tensor("image");
   int seen = 0;
   for (const double level : {0.0, 3.3, 7.0, 10.0}) {
@@ -45,17 +45,17 @@ void expect_pixels(const testing::GoldenCase& golden, RandOp op, bool increasing
 }
 
 TEST_P(RandOps, HaveTimmsPixels) {
-  const auto op = static_cast<RandOp>(GetParam());
-  const std::string name(kRandOpNames.at(GetParam()));
+  const PhotoOp op = kRandOps.at(GetParam()).op;
+  const std::string name(kRandOps.at(GetParam()).name);
   expect_pixels(testing::golden_case("rand_augment", name), op, false);
-  const bool of_colors = op >= RandOp::kPosterize && op <= RandOp::kSharpness;
-  if (!of_colors || op == RandOp::kSolarizeAdd) return;
+  const bool has_increasing = op >= PhotoOp::kBrightness && op <= PhotoOp::kSolarize;
+  if (!has_increasing) return;
   expect_pixels(testing::golden_case("rand_augment", name + "Increasing"), op, true);
 }
 INSTANTIATE_TEST_SUITE_P(All,
                          RandOps,
-                         ::testing::Range(size_t{0}, kRandOpNames.size()),
-                         [](const auto& op) { return std::string(kRandOpNames[op.param]); });
+                         ::testing::Range(size_t{0}, kRandOps.size()),
+                         [](const auto& op) { return std::string(kRandOps[op.param].name); });
 
 // timm returns the image for 8 bits or more; Pillow keeps nothing for fewer than 0.
 TEST(RandAugment, PosterizesWithAnyNumberOfBits) {
@@ -65,16 +65,16 @@ TEST(RandAugment, PosterizesWithAnyNumberOfBits) {
     for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i);
     Bytes want = pixels;
     for (uint8_t& value : want) value = static_cast<uint8_t>(value & kept);
-    change(rand_change(RandOp::kPosterize, level, increasing, false), {10, 10}, pixels);
+    change(rand_change(PhotoOp::kPosterize, level, increasing, false), {10, 10}, pixels);
     EXPECT_EQ(pixels, want) << level;
   }
 }
 
 TEST(RandAugment, LeavesNoPixelUnwrittenInImagesOfAnyShape) {
   for (const ImageSize& size : {ImageSize{1, 1}, {1, 9}, {9, 1}, {2, 3}}) {
-    for (size_t op = 0; op < kRandOpNames.size(); ++op) {
+    for (const NamedPhotoOp& each : kRandOps) {
       for (const bool bicubic : {false, true}) {
-        RandChange what = rand_change(static_cast<RandOp>(op), 10, true, true);
+        RandChange what = rand_change(each.op, 10, true, true);
         what.bicubic = bicubic;
         Bytes flat(static_cast<size_t>(size.height * size.width * 3), 100);
         change(what, size, flat);
@@ -85,7 +85,7 @@ TEST(RandAugment, LeavesNoPixelUnwrittenInImagesOfAnyShape) {
 }
 
 struct Drawn {
-  std::map<RandOp, int> ops;
+  std::map<PhotoOp, int> ops;
   std::vector<double> rotations;
   int applied = 0;
 };
@@ -97,7 +97,7 @@ Drawn draw(const lockstep::RandAugment& policy, int images) {
     RandChange what;
     drawn.applied += draw_rand_change(policy, random, what) ? 1 : 0;
     ++drawn.ops[what.op];
-    if (what.op == RandOp::kRotate) drawn.rotations.push_back(what.argument);
+    if (what.op == PhotoOp::kRotate) drawn.rotations.push_back(what.argument);
   }
   return drawn;
 }
@@ -105,7 +105,7 @@ Drawn draw(const lockstep::RandAugment& policy, int images) {
 TEST(RandAugment, DrawsEveryOpInBothDirectionsAsOftenAsAskedFor) {
   constexpr int kImages = 30000;
   const Drawn drawn = draw({.layers = 1, .magnitude = 7, .probability = 0.25}, kImages);
-  ASSERT_EQ(drawn.ops.size(), kRandOpNames.size());
+  ASSERT_EQ(drawn.ops.size(), kRandOps.size());
   for (const auto& [op, count] : drawn.ops) EXPECT_NEAR(count, 2000, 5 * std::sqrt(2000.0));
   EXPECT_NEAR(drawn.applied, 7500, 5 * std::sqrt(7500.0));
   const std::set<double> angles(drawn.rotations.begin(), drawn.rotations.end());

@@ -19,9 +19,9 @@ using Bytes = std::vector<uint8_t>;
 
 class TrivialOps : public ::testing::TestWithParam<size_t> {
  protected:
-  TrivialOp op() const { return static_cast<TrivialOp>(GetParam()); }
+  PhotoOp op() const { return kTrivialOps.at(GetParam()).op; }
   const GoldenCase golden_ =
-      testing::golden_case("trivial_augment", std::string(kTrivialOpNames.at(GetParam())));
+      testing::golden_case("trivial_augment", std::string(kTrivialOps.at(GetParam()).name));
 };
 
 // The last bit of torch.linspace depends on the width of its machine's vectors.
@@ -59,15 +59,15 @@ TEST_P(TrivialOps, HavePillowsPixels) {
 }
 INSTANTIATE_TEST_SUITE_P(All,
                          TrivialOps,
-                         ::testing::Range(size_t{0}, kTrivialOpNames.size()),
-                         [](const auto& op) { return std::string(kTrivialOpNames[op.param]); });
+                         ::testing::Range(size_t{0}, kTrivialOps.size()),
+                         [](const auto& op) { return std::string(kTrivialOps[op.param].name); });
 
 TEST(TrivialAugment, LeavesNoPixelUnwrittenInImagesOfAnyShape) {
   for (const ImageSize& size : {ImageSize{1, 1}, {1, 9}, {9, 1}, {2, 3}}) {
-    for (size_t op = 0; op < kTrivialOpNames.size(); ++op) {
+    for (const NamedPhotoOp& each : kTrivialOps) {
       for (const int64_t bin : {0, 15, 30}) {
         Bytes flat(static_cast<size_t>(size.height * size.width * 3), 100);
-        change(trivial_change(static_cast<TrivialOp>(op), bin, true), size, flat);
+        change(trivial_change(each.op, bin, true), size, flat);
         EXPECT_EQ(std::ssize(flat), size.height * size.width * 3);
       }
     }
@@ -75,13 +75,13 @@ TEST(TrivialAugment, LeavesNoPixelUnwrittenInImagesOfAnyShape) {
 }
 
 TEST(TrivialAugment, DrawsEveryOpAndStrength) {
-  std::set<TrivialOp> ops;
+  std::set<PhotoOp> ops;
   std::set<float> rotations;
   for (int64_t image = 0; image < 20000; ++image) {
     ImageRandom random(1, RandomPurpose::kTrivialAugment, 2, image);
     const TrivialChange drawn = draw_trivial_change(random);
     ops.insert(drawn.op);
-    if (drawn.op == TrivialOp::kRotate) rotations.insert(drawn.magnitude);
+    if (drawn.op == PhotoOp::kRotate) rotations.insert(drawn.magnitude);
   }
   EXPECT_EQ(ops.size(), 14U);
   EXPECT_EQ(rotations.size(), 61U);  // 30 in each direction, and none

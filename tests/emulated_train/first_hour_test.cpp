@@ -105,7 +105,7 @@ TEST_F(FirstHour, RanksThatDoNotMatchTheGpusAreSaid) {
   expect_said(idle.err, "note: 3 of this machine's 4 GPUs are without a rank: scripts/run -np 4 ");
   const ProgramResult shared = run({{"LOCKSTEP_EMULATION_DEVICES", "1"}}, {}, 2);
   expect_said(shared.err,
-              "note: 2 ranks share 1 GPU, where one a GPU is faster: scripts/run -np 1");
+              "note: 2 ranks share 1 GPU, where one per GPU is faster: scripts/run -np 1");
   const ProgramResult fits = run({{"LOCKSTEP_EMULATION_DEVICES", "2"}}, {}, 2);
   expect_said(fits.err, " without a rank", 0);
   expect_said(fits.err, "share", 0);

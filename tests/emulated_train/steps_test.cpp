@@ -103,7 +103,7 @@ TEST_P(EmulatedCalls, NoneWaitsAndNoneAllocates) {
   const RuntimeCounters eager = calls_of_a_step(run);
   expect_no_waiting(eager);
   EXPECT_EQ(eager.graph_launches, 0);
-  RecordProperty("launches_a_step", static_cast<int>(eager.launches));
+  RecordProperty("launches_per_step", static_cast<int>(eager.launches));
 }
 
 TEST_P(EmulatedCalls, OneForAGraphBehindTheInputsKernel) {
@@ -118,11 +118,11 @@ TEST_P(EmulatedCalls, OneForAGraphBehindTheInputsKernel) {
 // However many batches an evaluation has. Memory that is given back waits too, and each size of a
 // batch has its own number of blocks.
 TEST(EmulatedEvaluation, WaitsForNoBatch) {
-  const auto calls = [](int64_t images_a_batch) {
+  const auto calls = [](int64_t images_per_batch) {
     reset_runtime();
     set_stream_order(StreamOrder::kEager);
     ResolvedRun run = run_of(kLevels[0], Device::kCuda, 1);
-    run.request.val_batch_size = images_a_batch;
+    run.request.val_batch_size = images_per_batch;
     train_tiny(run);
     return runtime_counters.synchronizations - runtime_counters.allocations -
            runtime_counters.pinned_allocations;

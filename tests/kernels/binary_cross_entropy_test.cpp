@@ -50,7 +50,7 @@ Tensor mix_of(float mix) {
 }
 
 struct Rule {
-  SoftmaxCrossEntropyParams params = {};
+  ClassLossParams params = {};
   std::optional<float> threshold = {};
 };
 

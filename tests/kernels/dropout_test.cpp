@@ -201,7 +201,7 @@ TEST(Dropout, RejectsBadArguments) {
     dropout_forward(dry, many, Tensor::empty({1}, Dtype::kI64, Device::kDry), kParams, out);
     FAIL() << "no error";
   } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "[dropout_forward] required: at most 2^26 elements an image");
+    EXPECT_STREQ(error.what(), "[dropout_forward] required: at most 2^26 elements per image");
   }
 }
 

@@ -331,8 +331,8 @@ TEST_F(Golden, SoftmaxCrossEntropy) {
     }
     Shards shards = Shards::single(n);
     shards.step_images = golden.text("reduction") == "mean" ? n : 1;
-    const SoftmaxCrossEntropyParams params{
-        .label_smoothing = static_cast<float>(golden.number("label_smoothing"))};
+    const ClassLossParams params{.label_smoothing =
+                                     static_cast<float>(golden.number("label_smoothing"))};
     Tensor losses = Tensor::empty({n}, Dtype::kF32);
     Tensor target_rank = Tensor::empty({n}, Dtype::kI32);
     Tensor loss = Tensor::empty({1}, Dtype::kF32);

@@ -63,7 +63,7 @@ Result run(Stream& stream,
            const Shards& shards,
            const Tensor& logits,
            const Tensor& labels,
-           const SoftmaxCrossEntropyParams& params = {},
+           const ClassLossParams& params = {},
            SoftmaxCrossEntropyForward* forward = softmax_cross_entropy_forward,
            SoftmaxCrossEntropyBackward* backward = softmax_cross_entropy_backward) {
   Result result{poisoned_tensor(labels.shape(), Dtype::kF32),
@@ -147,7 +147,7 @@ TEST_P(SoftmaxCrossEntropyCases, SixteenBitGradientsAreF32Rounded) {
   Stream stream;
   for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
     const Tensor logits = rounded_to(dtype, random_tensor({images, classes}, 2, -9, 9));
-    const SoftmaxCrossEntropyParams params = {.label_smoothing = smoothing};
+    const ClassLossParams params = {.label_smoothing = smoothing};
     const Result got = run(stream, shards, logits, labels, params);
     const Result want = run(stream, shards, rounded_to(Dtype::kF32, logits), labels, params);
     EXPECT_TRUE(same_bits(got.losses, want.losses));
@@ -187,8 +187,7 @@ TEST(SoftmaxCrossEntropy, MixedImagesHaveTheLabelsOfTheirPair) {
   const Tensor labels = spread_labels(9, 5);
   const int64_t partners[] = {4, 3, 2, 1, 0, 8, 7, 6, 5};
   for (const float mix : {0.0F, 0.3F, 0.5F, 1.0F}) {
-    SoftmaxCrossEntropyParams params = {.label_smoothing = 0.1F,
-                                        .mix = Tensor::empty({1}, Dtype::kF32)};
+    ClassLossParams params = {.label_smoothing = 0.1F, .mix = Tensor::empty({1}, Dtype::kF32)};
     *params.mix.data<float>() = mix;
     Expected want;
     for (int64_t n = 0; n < 9; ++n) {
@@ -316,7 +315,7 @@ TEST_P(SoftmaxCrossEntropyTypes, InstructionSetsAgree) {
   const Shards shards = Shards::cut(9, 2, 1);
   Tensor mix = Tensor::empty({1}, Dtype::kF32);
   *mix.data<float>() = 0.3F;
-  const SoftmaxCrossEntropyParams params = {.label_smoothing = 0.1F, .mix = mix};
+  const ClassLossParams params = {.label_smoothing = 0.1F, .mix = mix};
   const Result want = run(stream, shards, logits, labels, params);
   const auto forwards = LS_ISA_BODIES(softmax_cross_entropy_forward);
   const auto backwards = LS_ISA_BODIES(softmax_cross_entropy_backward);
@@ -337,7 +336,7 @@ TEST(SoftmaxCrossEntropy, NamesTheFirstLabelOutOfRange) {
     FAIL() << "no error";
   } catch (const DataError& error) {
     EXPECT_STREQ(error.what(), "[softmax_cross_entropy] label 10 of image 2 is out of range");
-    EXPECT_EQ(error.why(), "there are 10 logits an image, so labels are 0 to 9");
+    EXPECT_EQ(error.why(), "there are 10 logits per image, so labels are 0 to 9");
   }
   EXPECT_THROW(run(stream, Shards::single(4), logits, labels_of({0, -1, 0, 0})), DataError);
 }
@@ -353,7 +352,7 @@ TEST(SoftmaxCrossEntropy, RejectsOtherShapes) {
                ShapeError);
   EXPECT_THROW(run(stream, shards, logits, labels_of({0, 0}), {.label_smoothing = kNan}),
                ShapeError);
-  const SoftmaxCrossEntropyParams two_mixes = {.mix = Tensor::zeros({2}, Dtype::kF32)};
+  const ClassLossParams two_mixes = {.mix = Tensor::zeros({2}, Dtype::kF32)};
   EXPECT_THROW(run(stream, shards, logits, labels_of({0, 0}), two_mixes), ShapeError);
   EXPECT_THROW(run(stream, shards, no_classes, labels_of({0, 0})), ShapeError);
   EXPECT_THROW(run(stream, shards, logits, Tensor::zeros({2}, Dtype::kI64)), DtypeError);

@@ -110,7 +110,7 @@ class Fuzzed:
 
 
 class Table:
-    """One part of tests/long/fuzz.md: a row a target. Rows of targets that are not fuzzed again stay."""
+    """One part of tests/long/fuzz.md: a row per target. Rows of targets that are not fuzzed again stay."""
 
     def __init__(self, part: str, head: str) -> None:
         self.part, self.head = part, head

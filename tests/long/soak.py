@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WARM_EPOCHS = 2  # begun since the process was first seen: an order of images was drawn beside another one
-SAMPLES = 10  # one a second
+SAMPLES = 10  # one per second
 DISK_MIB = 64
 BATCH = 256
 CORES = 2

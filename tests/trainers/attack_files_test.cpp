@@ -156,7 +156,7 @@ TEST(AttackB7, ADigestOfACheckpointIsPrintable) {
   before.data_digest = kClear;
   const Options options = options_of("");
   try {
-    keep_run(make_run_request(options), options, "0123", before, 1);
+    request_of_resumed_run(make_run_request(options), options, "0123", before, 1);
     FAIL() << "it was taken";
   } catch (const CheckpointError& error) {
     EXPECT_THAT(std::string(error.what()), AllOf(HasSubstr("\\x1b[2J"), Not(HasSubstr(kClear))));

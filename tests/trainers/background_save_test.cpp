@@ -14,7 +14,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
-#include "trainers/model/weights.h"
+#include "trainers/model/make_optimizer.h"
 
 namespace lockstep::trainers::background_save_test {
 namespace {

@@ -170,12 +170,12 @@ TEST(AugRepeats, WantsAnImageForEachGroupAndMicroStep) {
 
 std::vector<int64_t> reach_of(const std::string& line, int64_t ranks) {
   const RunRequest request = make_run_request(options_of(line));
-  return reach(divide_batch(request, ranks, 1), request.exchange);
+  return same_bits_ranks(divide_batch(request, ranks, 1), request.exchange);
 }
 
 std::string text_of(const std::string& line, int64_t ranks) {
   const RunRequest request = make_run_request(options_of(line));
-  return reach_text(divide_batch(request, ranks, 1), request.exchange);
+  return same_bits_text(divide_batch(request, ranks, 1), request.exchange);
 }
 
 TEST(Reach, RankCountsWhoseShardsAreSubtrees) {

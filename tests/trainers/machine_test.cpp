@@ -65,7 +65,7 @@ TEST(Doctor, TellsWhatAMachineHasAndWhatIsUsed) {
             HasSubstr("  note     locked memory  8.0 MiB"),
             HasSubstr("convolutions   cuDNN 9.19.0\n"),
             HasSubstr("gradients      NCCL 2.28.9\n"),
-            HasSubstr("ranks          8, one a GPU: scripts/run -np 8 train_resnet\n"),
+            HasSubstr("ranks          8, one per GPU: scripts/run -np 8 train_resnet\n"),
             HasSubstr("\ntraining can start\n")));
 }
 
@@ -172,9 +172,10 @@ TEST(ShareFindings, NameTheNumberOfRanksThatFits) {
   EXPECT_TRUE(share_findings({.ranks = 8, .used = 8, .visible = 1}, "train_resnet").empty());
   const auto shared = share_findings({.ranks = 4, .used = 2, .visible = 2}, "train_resnet");
   ASSERT_EQ(shared.size(), 1U);
-  EXPECT_THAT(start_line(shared[0]),
-              HasSubstr("note: 4 ranks share 2 GPUs, where one a GPU is faster: scripts/run -np 2 "
-                        "train_resnet, or torchrun --no-python --nproc_per_node=2 "));
+  EXPECT_THAT(
+      start_line(shared[0]),
+      HasSubstr("note: 4 ranks share 2 GPUs, where one per GPU is faster: scripts/run -np 2 "
+                "train_resnet, or torchrun --no-python --nproc_per_node=2 "));
 }
 
 }  // namespace

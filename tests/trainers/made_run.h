@@ -58,7 +58,7 @@ inline RunRecord made_record(int ranks) {
                  .buckets = {{.tensors = 4, .bytes = 1000}},
                  .steps_per_epoch = 100,
                  .last_step = 300,
-                 .reach = {1, 2, 4, 8}};
+                 .same_bits = {1, 2, 4, 8}};
   record.start = std::chrono::system_clock::time_point(std::chrono::seconds(1'767'268'800));
   return record;
 }

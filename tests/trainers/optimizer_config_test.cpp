@@ -6,7 +6,7 @@
 
 #include "tests/trainers/options_of.h"
 #include "trainers/config/run_request.h"
-#include "trainers/model/weights.h"
+#include "trainers/model/make_optimizer.h"
 #include "trainers/report/run_report.h"
 
 namespace lockstep::trainers::optimizer_config_test {
@@ -184,8 +184,8 @@ TEST(OptimizerConfig, LarcIsApexsAroundSgd) {
   EXPECT_EQ(scaling.larc->trust_coefficient, 1e-3);
   EXPECT_FALSE(scaling.larc->clip);
   EXPECT_EQ(refusal("--larc --opt adamw"),
-            "--larc needs --opt sgd | it scales steps by gradient norms, and Adam's do not depend "
-            "on those | --opt sgd, or no --larc");
+            "--larc needs --opt sgd | it scales SGD's steps by gradient norms, on which the other "
+            "optimizers' steps do not depend | --opt sgd, or no --larc");
   EXPECT_THAT(refusal("--larc --trust-coefficient 0"), HasSubstr("leaves all weights"));
 }
 
@@ -209,7 +209,7 @@ TEST(OptimizerConfig, FrozenCosineHasTheRateAfterTheWarmUpToItself) {
 
 TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
   EXPECT_EQ(refusal("--lr-step-size 10"),
-            "--lr-step-size would change nothing | only --lr-scheduler step uses it | "
+            "--lr-step-size would change nothing | nothing in this run uses it | "
             "--lr-scheduler step; or leave --lr-step-size out");
   for (const char* line : {"--opt adam --momentum 0.9",
                            "--opt adamw --nesterov",
@@ -332,8 +332,8 @@ TEST(MakeOptimizer, LarcHasItsFlags) {
   EXPECT_THAT(decayed("--larc"), ElementsAre(1, 1)) << "no gradient, no decay";
 }
 
-std::vector<std::string> lines_of(const std::string& line, int64_t images_a_step, int64_t images) {
-  return lr_lines(make_run_request(options_of(line)), {.images = images_a_step}, images);
+std::vector<std::string> lines_of(const std::string& line, int64_t batch, int64_t images) {
+  return lr_lines(make_run_request(options_of(line)), {.images = batch}, images);
 }
 
 TEST(LrDryRun, ShowsFirstAndLastStepOfEachEpoch) {

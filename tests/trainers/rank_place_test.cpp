@@ -1,3 +1,5 @@
+#include "trainers/report/rank_place.h"
+
 #include <csignal>
 
 #include <fmt/format.h>
@@ -5,8 +7,8 @@
 #include <unistd.h>
 
 #include "comm/shared/thread_ranks.h"
-#include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"
+#include "trainers/report/stop_request.h"
 
 namespace lockstep::trainers::rank_place_test {
 namespace {

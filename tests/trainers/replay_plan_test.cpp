@@ -35,7 +35,7 @@ class ReplayPlanTest : public ::testing::Test {
     record_.plan.micro_steps = 2;
     record_.plan.shards = 4;
     record_.plan.bn_groups = 1;
-    record_.plan.reach = {1, 2, 4};
+    record_.plan.same_bits = {1, 2, 4};
     record_.data_digest = "0123";
     std::filesystem::create_directories(dir_ / "checkpoints");
     write_text(dir_ / kNumericsFile, to_json({.what = "the loss is nan", .step = 7}));

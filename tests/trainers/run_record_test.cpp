@@ -35,7 +35,7 @@ RunRecord started() {
                  .buckets = {{.tensors = 3, .bytes = 1000}, {.tensors = 1, .bytes = 24}},
                  .steps_per_epoch = 117,
                  .last_step = 351,
-                 .reach = {1, 2, 4, 8}};
+                 .same_bits = {1, 2, 4, 8}};
   record.evaluation = {.flags = {{"normalize", "0.1307,0.3081"}}, .image = "1x28x28"};
   record.start = std::chrono::system_clock::time_point(std::chrono::seconds(1'767'268'800));
   return record;

@@ -311,7 +311,7 @@ TEST(ResolvedRun, AStepIsAGraphWhereItNeedsNoHost) {
 }
 
 TEST(ResolvedRun, DefaultOutputDirectory) {
-  EXPECT_EQ(default_output_dir("convnet", 8, 0), "runs/19700101-000000-convnet-n8");
+  EXPECT_EQ(default_output_dir("convnet", 8, {}), "runs/19700101-000000-convnet-n8");
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST_F(SettleEngines, OfOtherEnginesNoRankStarts) {
                        .wire = "f32",
                        .buckets = {},
                        .plan_choices = peers.rank() == 0 ? "5b7e" : "1234",
-                       .reach = {}};
+                       .same_bits = {}};
     comm::handshake(peers, handshake_fields(plan));
   };
   try {

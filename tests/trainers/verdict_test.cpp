@@ -93,7 +93,7 @@ TEST(Verdict, WaitingOnSharedCoresSaysNothing) {
   }
   const SpeedVerdict speed = speed_verdict(run);
   EXPECT_EQ(speed.bound, RunBound::kSharedCores);
-  EXPECT_EQ(speed.rank, 2);
+  EXPECT_EQ(speed.cores, 2);
   run.record.ranks[1].host = "b";
   EXPECT_EQ(speed_verdict(run).bound, RunBound::kCommunication) << "a host each";
 }

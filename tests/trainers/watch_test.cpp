@@ -127,7 +127,7 @@ TEST_F(WatchedFiles, ShowsARunThatGoesOn) {
   const std::string text = frame();
   for (const char* part : {"run\\x1b[2J · running · convnet on 2 ranks",
                            "step 150 of 300 · epoch 2 of 3 · 1.5 s left",
-                           "6,400 images/s · 3,200 a rank",
+                           "6,400 images/s · 3,200 per rank",
                            "exposed communication 10 % of a step",
                            "loss training 1.333 test 0.5",
                            "accuracy, % training 50 test 91.5",

@@ -48,7 +48,7 @@ def rng() -> GoldenFile:
 
 
 def repeat_sampler() -> GoldenFile:
-    """Epoch 1 of timm's sampler, whose seed is the epoch alone. One row a rank."""
+    """Epoch 1 of timm's sampler, whose seed is the epoch alone. One row per rank."""
     file = GoldenFile("repeat_sampler", "f32")
     for n, world, repeats in [(10, 1, 3), (10, 4, 3), (300, 1, 2), (600, 2, 3), (600, 4, 4)]:
         file.case(f"n{n}_world{world}_x{repeats}", n=n, world=world, repeats=repeats)

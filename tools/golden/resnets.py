@@ -29,7 +29,7 @@ def signs(count: int) -> Tensor:
 
 
 def fingerprint(tensors: list[Tensor]) -> dict[str, Tensor]:
-    """One row a tensor: random projections, whose mean square is the square of a norm; the norm; first elements."""
+    """One row per tensor: random projections, whose mean square is the square of a norm; the norm; first elements."""
     flat = [tensor.detach().double().flatten() for tensor in tensors]
     first = [F.pad(row[:ELEMENTS], (0, max(0, ELEMENTS - row.numel()))) for row in flat]
     return {

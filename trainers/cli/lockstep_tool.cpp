@@ -86,7 +86,7 @@ Command export_command(CLI::App& app, std::ostream& out) {
       "export", "write a checkpoint's weights for PyTorch: .pt, .pth or .safetensors");
   command->add_option("CHECKPOINT", options->from, "a .safetensors file, or one of torch.save")
       ->required();
-  command->add_option("OUT", options->to, "the ending chooses the form")->required();
+  command->add_option("OUT", options->to, "the extension selects the format")->required();
   command->add_option("--prefix", options->prefix, "put before all names: module.");
   return {command, [&out, options] {
             out << export_weights(options->from, options->to, options->prefix);

@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/print.h"
-#include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"
+#include "trainers/report/rank_place.h"
 
 namespace lockstep::trainers {
 

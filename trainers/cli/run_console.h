@@ -12,6 +12,6 @@ namespace lockstep::trainers {
 Console make_console(const Job& job);
 
 // Prints lines instead of running. All ranks return after rank 0 has printed.
-ExitCode answer(const std::vector<std::string>& lines, Console& console, Communicator& ranks);
+ExitCode print_all(const std::vector<std::string>& lines, Console& console, Communicator& ranks);
 
 }  // namespace lockstep::trainers

@@ -35,7 +35,7 @@
 #include "trainers/report/color.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/print.h"
-#include "trainers/report/process.h"
+#include "trainers/report/stop_request.h"
 
 namespace lockstep::trainers {
 namespace {

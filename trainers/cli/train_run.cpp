@@ -1,7 +1,6 @@
 #include "trainers/cli/train_run.h"
 
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -34,6 +33,7 @@
 #include "trainers/report/print.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"
+#include "trainers/report/rank_place.h"
 #include "trainers/report/run_report.h"
 #include "trainers/report/tricks_lines.h"
 #include "trainers/report/tutorial_lines.h"
@@ -249,7 +249,7 @@ class Run {
     StoredWeights(request.precision, model).refresh(parts_.stream);
     const double start_s = seconds_since_process_start();
     TrainingResult result;
-    EvaluationTask task = test_of(request, parts_.data.sets, model, parts_.console);
+    EvaluationTask task = evaluation_task(request, parts_.data.sets, model, parts_.console);
     Safetensors logits;
     const bool saves = !request.save_logits.empty();
     task.outputs = {.mistakes = &mistakes_, .logits = saves ? &logits : nullptr};
@@ -370,12 +370,12 @@ ExitCode train_run(const Job& job) {
   record.evaluation = settled.evaluation;
   const std::string output_dir =
       start.output_dir().empty()
-          ? unused_path(default_output_dir(request.arch, ranks.size(), std::time(nullptr))).string()
+          ? unused_path(default_output_dir(request.arch, ranks.size(), record.start)).string()
           : start.output_dir();
   Console console = make_console(job);
   warn_at_start(job, request, batch, libraries, console);
-  if (request.lr_dry_run) return answer(lr_lines(request, batch, train->size()), console, ranks);
-  if (request.explain_precision) return answer(explain(request.precision), console, ranks);
+  if (request.lr_dry_run) return print_all(lr_lines(request, batch, train->size()), console, ranks);
+  if (request.explain_precision) return print_all(explain(request.precision), console, ranks);
   if (request.device == Device::kCpu) kernels::require_onednn();
   const int64_t workers = request.device == Device::kCuda ? 1 : threads;  // on the host
   Stream stream(request.device, static_cast<int>(workers), may_spin(job.launch, threads));

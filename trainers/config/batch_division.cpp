@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "data/distributed_sampler.h"
 #include "kernels/support/cuda/shard_limits.h"
 #include "trainers/options/flag_table.h"
@@ -17,10 +18,6 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr std::array<int64_t, 4> kUsualRanks = {1, 2, 4, 8};
-
-std::string plural(int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 bool batch_fits(const BatchDivision& cut) {
   return cut.images % (cut.bn_groups * cut.micro_steps) == 0;
@@ -116,7 +113,7 @@ class Advice {
   std::vector<std::string> hints_;
 };
 
-int64_t images_a_step(const BatchRequest& asked, int64_t ranks) {
+int64_t images_per_step(const BatchRequest& asked, int64_t ranks) {
   const int64_t per_rank = asked.per_rank.value_or(asked.default_per_rank);
   const int64_t from_ranks = per_rank * ranks * asked.micro_steps;
   const int64_t images = asked.global.value_or(from_ranks);
@@ -134,8 +131,8 @@ int64_t images_a_step(const BatchRequest& asked, int64_t ranks) {
 }
 
 // One shard for each thread where there are enough images, and a power of two of them.
-int64_t usual_shards(int64_t images_a_rank, int64_t threads) {
-  const int64_t parallel = std::max<int64_t>(1, std::min(threads, images_a_rank));
+int64_t usual_shards(int64_t images_per_rank, int64_t threads) {
+  const int64_t parallel = std::max<int64_t>(1, std::min(threads, images_per_rank));
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(parallel)));
 }
 
@@ -144,7 +141,7 @@ void check(const BatchDivision& cut, const BatchRequest& asked) {
   if (!ranks_fit(cut)) {
     throw UsageError(
         fmt::format("{} {} is too few for {} ranks", asked.names.shards, cut.shards, cut.ranks),
-        "each rank works on a shard at least",
+        "each rank needs at least one shard",
         fmt::format("{}, or at most {} ranks", advice(), cut.shards));
   }
   if (!groups_fit(cut)) {
@@ -159,8 +156,9 @@ void check(const BatchDivision& cut, const BatchRequest& asked) {
     throw UsageError(fmt::format("{} {} is too many for CUDA on {}",
                                  asked.names.shards,
                                  cut.shards,
-                                 plural(cut.ranks, "rank")),
-                     fmt::format("there a rank works on {} at most, and a BN group has at most {}",
+                                 counted(cut.ranks, "rank")),
+                     fmt::format("on CUDA a rank works on at most {} shards, and a BN group has at "
+                                 "most {}",
                                  kernels::cuda::kMaxShardsOfRank,
                                  kernels::cuda::kMaxTreeLeaves),
                      advice());
@@ -204,10 +202,10 @@ int64_t shards_for(const BatchDivision& batch, std::span<const int64_t> rank_cou
 
 // "512 images per step in 4 micro-steps, 8 shards, 8 BN groups".
 std::string cut_text(const BatchDivision& batch) {
-  std::string text = plural(batch.images, "image") + " per step";
+  std::string text = counted(batch.images, "image") + " per step";
   if (batch.micro_steps > 1) text += fmt::format(" in {} micro-steps", batch.micro_steps);
   return fmt::format(
-      "{}, {}, {}", text, plural(batch.shards, "shard"), plural(batch.bn_groups, "BN group"));
+      "{}, {}, {}", text, counted(batch.shards, "shard"), counted(batch.bn_groups, "BN group"));
 }
 
 std::string without_tree(const ExchangeConfig& exchange, const std::string& run) {
@@ -229,7 +227,7 @@ std::string without_tree(const ExchangeConfig& exchange, const std::string& run)
 BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t threads) {
   LS_CHECK(ranks >= 1 && threads >= 1, "[divide_batch] ranks {}, threads {}", ranks, threads);
   const BatchRequest& asked = request.batch;
-  const int64_t images = images_a_step(asked, ranks);
+  const int64_t images = images_per_step(asked, ranks);
   const int64_t shards = usual_shards(images / (ranks * asked.micro_steps),
                                       request.device == Device::kCuda ? 1 : threads);
   const BatchDivision division{.ranks = ranks,
@@ -278,7 +276,7 @@ void check_mixing(const RunRequest& request, const BatchDivision& batch) {
       fmt::format("fewer {}, or more images per step", request.batch.names.shards));
 }
 
-std::vector<int64_t> reach(const BatchDivision& batch, const ExchangeConfig& exchange) {
+std::vector<int64_t> same_bits_ranks(const BatchDivision& batch, const ExchangeConfig& exchange) {
   if (!exchange.keeps_bits()) return {};
   std::vector<int64_t> counts(kUsualRanks.begin(), kUsualRanks.end());
   if (std::find(counts.begin(), counts.end(), batch.ranks) == counts.end()) {
@@ -289,7 +287,7 @@ std::vector<int64_t> reach(const BatchDivision& batch, const ExchangeConfig& exc
   return counts;
 }
 
-std::string reach_text(const BatchDivision& batch, const ExchangeConfig& exchange) {
+std::string same_bits_text(const BatchDivision& batch, const ExchangeConfig& exchange) {
   const std::string cut = cut_text(batch);
   if (!exchange.keeps_bits()) return without_tree(exchange, cut);
   if (!is_subtree_each(batch.shards, batch.ranks)) {
@@ -299,7 +297,7 @@ std::string reach_text(const BatchDivision& batch, const ExchangeConfig& exchang
     if (shards != 0) text += fmt::format("; on with --shards {}", shards);
     return text;
   }
-  const std::vector<int64_t> counts = reach(batch, exchange);
+  const std::vector<int64_t> counts = same_bits_ranks(batch, exchange);
   std::string text = fmt::format(
       "same bits on {} rank{} ({})", fmt::join(counts, ","), counts.back() == 1 ? "" : "s", cut);
   if (std::includes(counts.begin(), counts.end(), kUsualRanks.begin(), kUsualRanks.end()))

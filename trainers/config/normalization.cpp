@@ -39,8 +39,7 @@ kernels::NormalizeImageParams for_channels(const kernels::NormalizeImageParams& 
   }
   throw UsageError(
       fmt::format("--normalize has {} means", params.mean.size()),
-      fmt::format(
-          "the images of {} have {} channel{}", dataset.name(), channels, channels == 1 ? "" : "s"),
+      fmt::format("the images of {} have {}", dataset.name(), counted(channels, "channel")),
       "--normalize MEAN,STD, which is for every channel");
 }
 

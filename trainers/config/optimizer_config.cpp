@@ -120,9 +120,11 @@ std::optional<nn::LarcParams> make_larc(const Options& options) {
 void check_lr_unit(const OptimizerConfig& config) {
   if (config.schedule.lr_unit != LrUnit::k1024Images) return;
   if (config.kind != OptimizerKind::kSgd) {
-    throw UsageError("--lr-per-1024 needs --opt sgd",
-                     "it divides by what SGD's momentum makes of a gradient",
-                     "--opt sgd, or no --lr-per-1024");
+    throw UsageError(
+        "--lr-per-1024 needs --opt sgd",
+        "it divides the rate by 1 + 1 / (1 - momentum), by which Nesterov's momentum multiplies a "
+        "gradient",
+        "--opt sgd, or no --lr-per-1024");
   }
   if (config.momentum == 1 || config.lr == 0) {
     throw UsageError(
@@ -136,13 +138,13 @@ void check_lr_unit(const OptimizerConfig& config) {
 void check(const OptimizerConfig& config, bool own_groups) {
   check_lr_unit(config);
   if (config.ema == 1) {
-    throw UsageError("--ema 1 averages nothing",
-                     "what is kept of the average at each step would be all of it",
-                     "--ema 0.9999");
+    throw UsageError(
+        "--ema 1 averages nothing", "a decay of 1 would never change the average", "--ema 0.9999");
   }
   if (config.larc && config.kind != OptimizerKind::kSgd) {
     throw UsageError("--larc needs --opt sgd",
-                     "it scales steps by gradient norms, and Adam's do not depend on those",
+                     "it scales SGD's steps by gradient norms, on which the other optimizers' "
+                     "steps do not depend",
                      "--opt sgd, or no --larc");
   }
   if (config.larc && config.larc->trust_coefficient == 0) {
@@ -247,7 +249,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
        }) {
     if (use.used || !options.given(use.flag)) continue;
     throw UsageError(fmt::format("--{} would change nothing", use.flag),
-                     fmt::format("only {} uses it", use.by),
+                     "nothing in this run uses it",
                      fmt::format("{}; or leave --{} out", use.by, use.flag));
   }
 }

@@ -1,5 +1,7 @@
 #include "trainers/config/precision_config.h"
 
+#include <limits>
+
 #include <fmt/core.h>
 
 #include "core/error.h"
@@ -10,7 +12,8 @@ namespace {
 
 std::optional<LossScaling> parse_loss_scale(const std::string& text) {
   if (text == "dynamic") return LossScaling{};
-  constexpr double kSmallest = 0x1p-126;  // less is denormal, or 0, in f32
+  // 2^-126: less is denormal, or 0, in f32.
+  constexpr double kSmallest = std::numeric_limits<float>::min();
   constexpr double kLargest = 0x1p127;
   const std::optional<double> scale = parse_float(text);
   if (!scale || !(*scale >= kSmallest) || *scale > kLargest) {
@@ -133,7 +136,7 @@ std::vector<std::string> explain(const PrecisionConfig& config) {
       fmt::format("  batch norm: input and result       {}", stored),
       fmt::format("  relu, gelu, add, pools             {}, as their input", stored),
       fmt::format("  softmax, cross-entropy             f32, from logits in {}", half),
-      fmt::format("  gradients of activations           as the activations"),
+      "  gradients of activations           as the activations",
       "  gradients of parameters            f32",
       fmt::format("  weights that the optimizer updates {}", parameter(config.master_weights)),
       fmt::format("  batch norm: parameters             {}", parameter(config.keep_batchnorm_fp32)),

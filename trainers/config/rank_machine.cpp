@@ -42,7 +42,7 @@ int64_t threads_per_rank(const std::optional<int64_t>& asked,
     const auto threads = parse_int(outermost);
     if (!threads || *threads < 1 || *threads > 1024) {
       throw UsageError(fmt::format("bad value: OMP_NUM_THREADS={}", omp_threads),
-                       "it sets the threads a rank, a whole number from 1 to 1024",
+                       "it sets the threads per rank, a whole number from 1 to 1024",
                        "unset OMP_NUM_THREADS, or --threads N");
     }
     return *threads;

@@ -1,8 +1,8 @@
 // A training run as it will run: the request, and what its ranks settled together.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <map>
 #include <string>
 
@@ -23,7 +23,7 @@ LibraryVersions program_versions();
 struct ResolvedRun {
   RunRequest request = {};
   BatchDivision batch = {};
-  int64_t threads = 1;                  // T, a rank
+  int64_t threads = 1;                  // T, per rank
   std::string transport = "none";       // of gradients: connect()'s, or "nccl" or "ipc"
   LibraryVersions cuda_libraries = {};  // those that compute
   std::string plan_choices = {};        // digest of the engines in use; empty: all are the rule's
@@ -38,6 +38,8 @@ struct ResolvedRun {
 };
 
 // "runs/20260131-120000-convnet-n8".
-std::string default_output_dir(const std::string& arch, int64_t ranks, std::time_t utc);
+std::string default_output_dir(const std::string& arch,
+                               int64_t ranks,
+                               std::chrono::system_clock::time_point start);
 
 }  // namespace lockstep::trainers

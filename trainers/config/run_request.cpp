@@ -52,13 +52,13 @@ void read_data(const Options& options, RunRequest& request) {
   request.test_views = value_of(kTestViewNames, options.text("tta"));
 }
 
-// "A:B" where 0 <= A <= B.
-std::optional<std::pair<int64_t, int64_t>> parse_epochs(const std::string& text) {
+// "A:B" where least <= A <= B.
+std::optional<std::pair<int64_t, int64_t>> parse_range(const std::string& text, int64_t least) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return std::nullopt;
   const std::optional<int64_t> first = parse_int(text.substr(0, colon));
   const std::optional<int64_t> last = parse_int(text.substr(colon + 1));
-  if (!first || !last || *first < 0 || *last < *first) return std::nullopt;
+  if (!first || !last || *first < least || *last < *first) return std::nullopt;
   return std::pair(*first, *last);
 }
 
@@ -69,8 +69,8 @@ data::CropRamp train_ramp_of(const Options& options) {
   if (from == 0 && (text.empty() || !options.given("res-epochs"))) return {};
   if (from == 0 || text.empty()) {
     throw UsageError("--res-from and --res-epochs belong together",
-                     "training images grow from the one size, during the other's epochs, to "
-                     "--train-crop-size",
+                     "training images grow from --res-from to --train-crop-size during "
+                     "--res-epochs",
                      "--res-from 128 --res-epochs 11:13, or neither");
   }
   if (from > to) {
@@ -78,7 +78,7 @@ data::CropRamp train_ramp_of(const Options& options) {
                      "training images grow from the first to the second",
                      fmt::format("--res-from {} or less", to));
   }
-  const auto epochs = parse_epochs(text);
+  const auto epochs = parse_range(text, 0);
   if (!epochs) {
     throw UsageError(fmt::format("--res-epochs {} names no epochs", printable(text)),
                      "it takes the last epoch of small images and the first one of large ones, "
@@ -103,7 +103,7 @@ void read_photos(const Options& options, RunRequest& request) {
     if (!options.given(flag) || may_be) continue;
     throw UsageError(fmt::format("--{} is for photos in class folders", flag),
                      fmt::format("the images of {} have one size", request.dataset),
-                     fmt::format("leave it out, or a DIR with photos in train and val"));
+                     "leave it out, or a DIR with photos in train and val");
   }
   request.photos = {.train_crop = options.integer("train-crop-size"),
                     .train_ramp = train_ramp_of(options),
@@ -167,12 +167,12 @@ std::string logits_file_of(const Options& options) {
   if (file.empty()) return file;
   if (!options.boolean("evaluate")) {
     throw UsageError("--save-logits needs --evaluate",
-                     "they are those of saved weights on the test images",
+                     "it writes the logits of saved weights on the test images",
                      "-e and --pretrained FILE; or leave it out");
   }
   if (file.ends_with(".safetensors")) return file;
   throw UsageError(fmt::format("--save-logits {} names no .safetensors", printable(file)),
-                   "logits are written in that form",
+                   "logits are written in that format",
                    "--save-logits logits.safetensors");
 }
 
@@ -190,7 +190,7 @@ void read_checkpoints(const Options& options, RunRequest& request) {
   request.start_epoch = options.integer("start-epoch");
   if (request.evaluate && request.pretrained.empty() && request.resume.empty()) {
     throw UsageError("--evaluate needs weights",
-                     "untrained ones have nothing to show",
+                     "an untrained network is not worth evaluating",
                      "--pretrained FILE or --resume PATH beside it");
   }
   if (request.evaluate && !request.pretrained.empty() && !request.resume.empty() &&
@@ -309,16 +309,13 @@ void refuse_training_outputs(const Options& options) {
 void read_trace(const Options& options, RunRequest& request) {
   const std::string text = text_or_empty(options, "trace");
   if (text.empty()) return;
-  const size_t colon = text.find(':');
-  const bool has_colon = colon != std::string::npos;
-  const auto first = has_colon ? parse_int(text.substr(0, colon)) : std::nullopt;
-  const auto last = has_colon ? parse_int(text.substr(colon + 1)) : std::nullopt;
-  if (!first || !last || *first < 1 || *last < *first) {
+  const auto steps = parse_range(text, 1);
+  if (!steps) {
     throw UsageError(fmt::format("--trace {} names no steps", printable(text)),
                      "it takes the first step and the last one, counted from 1",
                      "--trace 20:30");
   }
-  request.trace = TracedSteps{.first = *first, .last = *last};
+  request.trace = TracedSteps{.first = steps->first, .last = steps->second};
 }
 
 void read_engines(const Options& options, RunRequest& request) {

@@ -87,11 +87,12 @@ struct RunRequest {
   std::optional<float> target_threshold;  // of its targets; absent: they are as they are
   AugmentationConfig augmentation;
   EarlyStoppingConfig early_stopping;
-  bool loss_div_batch = false;  // losses once more, by a group's images or a test batch's
+  // Divides losses once more: by the images of a group, or of a test batch.
+  bool loss_div_batch = false;
   Seeds seeds;
 
   BatchRequest batch;
-  std::optional<int64_t> threads;  // a rank; absent: as many as its share of cores
+  std::optional<int64_t> threads;  // per rank; absent: as many as its share of cores
 
   PrecisionConfig precision;
   bool explain_precision = false;
@@ -108,7 +109,7 @@ struct RunRequest {
   std::string output_dir;  // empty: default_output_dir()
   bool overwrite = false;
   std::optional<TracedSteps> trace;   // absent: no timeline
-  std::string csv;                    // file with a row an epoch; empty: none
+  std::string csv;                    // file with a row per epoch; empty: none
   std::string pretrained;             // weight file; empty: none
   bool evaluate = false;              // saved weights, instead of training
   std::string save_logits;            // file for the logits of that; empty: none

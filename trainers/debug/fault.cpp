@@ -64,8 +64,8 @@ class FaultWords {
     ++next_;
     return word.substr(key.size() + 1);
   }
-  // Likewise, of so many digits at most. False for another word or other text; absent ones leave
-  // `number` where `optional`.
+  // Parses the value of the next word if it has this key: at most `digits` digits. Returns false
+  // for other text, and `optional` if the key is absent.
   template <class T>
   bool number(std::string_view key, size_t digits, T& number, bool optional = false) {
     const std::optional<std::string_view> text = value(key);

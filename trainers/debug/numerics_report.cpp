@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/gather.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -131,11 +132,10 @@ std::vector<std::string> lines(const NumericsReport& report) {
   std::vector<std::string> lines = {
       fmt::format("lockstep: numerics: {} at step {}", report.what, report.step)};
   if (report.first) {
-    lines.push_back(fmt::format(
-        "  first: {}: {} of {} infinite or NaN",
-        describe(*report.first),
-        report.first->count == 1 ? "1 element" : fmt::format("{} elements", report.first->count),
-        report.first->type));
+    lines.push_back(fmt::format("  first: {}: {} of {} infinite or NaN",
+                                describe(*report.first),
+                                counted(report.first->count, "element"),
+                                report.first->type));
     lines.push_back("  where: " + where(report, *report.first));
   } else {
     lines.emplace_back("  first: a sum over shards or ranks; each shard's tensors are finite");

@@ -173,20 +173,19 @@ void ReplayPlan::check(int64_t ranks, const std::string& data) const {
   const auto has_bits = [&](int64_t count) { return std::ranges::count(same_bits, count) > 0; };
   if (ranks == target.ranks || (has_bits(ranks) && has_bits(target.ranks))) return;
   throw UsageError(
+      fmt::format("{} cannot be replayed on {}", directory.string(), counted(ranks, "rank")),
       fmt::format(
-          "{} cannot be replayed on {} rank{}", directory.string(), ranks, ranks == 1 ? "" : "s"),
-      fmt::format("the run had {}, and other bits than {} would have", target.ranks, ranks),
+          "the run had {}; on {} its bits would differ", counted(target.ranks, "rank"), ranks),
       fmt::format("mpirun -np {} lockstep replay {}", target.ranks, directory.string()));
 }
 
 std::string ReplayPlan::line(int64_t ranks) const {
-  return fmt::format("replaying {} from {} to step {} ({}) on {} rank{}; the run had {}",
+  return fmt::format("replaying {} from {} to step {} ({}) on {}; the run had {}",
                      directory.string(),
                      start.empty() ? "its beginning" : start,
                      target.step,
                      trouble,
-                     ranks,
-                     ranks == 1 ? "" : "s",
+                     counted(ranks, "rank"),
                      target.ranks);
 }
 

@@ -30,7 +30,7 @@ RankFlight flight_of(std::span<const std::byte> bytes, const std::string& file);
 struct RunFlight {
   int ranks = 0;
   std::vector<RankFlight> flights;    // in the order of their ranks, on the clock of the first one
-  std::vector<std::string> problems;  // a line a rank whose record cannot be read
+  std::vector<std::string> problems;  // a line for each rank whose record cannot be read
 };
 
 // Reads all records in a run directory, also while the run goes on. Where they come from several

@@ -30,7 +30,7 @@ void ExchangeLog::add(const Step& step) {
 ExchangeSummary ExchangeLog::summarize(Communicator& ranks) const {
   const int64_t steps = std::max<int64_t>(1, steps_ - 1);
   const auto count = static_cast<double>(steps);
-  const ExchangeSummary::Rank mine{.seconds = sums_.seconds / count,
+  const ExchangeSummary::Rank mine{.seconds = sums_.seconds.mean_over(count),
                                    .moved_bytes = sums_.moved_bytes / steps,
                                    .reduced_bytes = sums_.reduced_bytes / steps,
                                    .images = images_};

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "comm/gather.h"
+#include "core/round_up.h"
 #include "data/codecs/decode_image.h"
 #include "trainers/report/event_values.h"
 #include "trainers/report/png.h"
@@ -49,9 +50,9 @@ void keep_worst(std::vector<Mistake>& mistakes) {
 // Every k-th pixel of every k-th row.
 Picture reduced(const data::ImageShape& shape, const std::vector<uint8_t>& pixels) {
   constexpr int64_t kSide = 96;
-  const int64_t step = (std::max(shape.height, shape.width) + kSide - 1) / kSide;
-  Picture picture{.height = (shape.height + step - 1) / step,
-                  .width = (shape.width + step - 1) / step,
+  const int64_t step = ceil_div(std::max(shape.height, shape.width), kSide);
+  Picture picture{.height = ceil_div(shape.height, step),
+                  .width = ceil_div(shape.width, step),
                   .channels = shape.channels};
   for (int64_t y = 0; y < shape.height; y += step) {
     for (int64_t x = 0; x < shape.width; x += step) {

@@ -40,7 +40,7 @@ class MistakeFinder {
   std::vector<Mistake> worst_;
 };
 
-// Adds the pictures of the worst images, reduced to at most 96 pixels a side.
+// Adds the pictures of the worst images, reduced to at most 96 pixels per side.
 void add_pictures(const data::Dataset& images, Mistakes& mistakes);
 
 }  // namespace lockstep::trainers

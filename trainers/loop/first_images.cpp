@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/round_up.h"
 #include "data/codecs/decode_image.h"
 #include "trainers/loop/training_batches.h"
 #include "trainers/loop/training_data.h"
@@ -55,7 +56,7 @@ std::optional<Picture> first_images(const TrainingParts& parts, const StepRange&
   }
   if (shown.empty()) return std::nullopt;
   const auto columns = static_cast<int64_t>(std::ceil(std::sqrt(std::ssize(shown))));
-  const int64_t rows = (std::ssize(shown) + columns - 1) / columns;
+  const int64_t rows = ceil_div<int64_t>(std::ssize(shown), columns);
   const int64_t cell_height = shape.height + kGap;
   const int64_t cell_width = shape.width + kGap;
   Picture picture{.height = rows * cell_height + kGap,

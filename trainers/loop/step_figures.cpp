@@ -66,14 +66,10 @@ void StepWindow::end_step(const RankSeconds& seconds) {
   seconds_ += seconds;
 }
 
-StepWindow::Counts StepWindow::count() const {
-  Counts counts;
+HitCounts StepWindow::count() const {
+  HitCounts counts;
   for (const MicroStep& micro_step : micro_steps_) {
-    for (const int32_t rank : micro_step.target_ranks.span<int32_t>()) {
-      counts.correct1 += rank < 1 ? 1 : 0;
-      counts.correct5 += rank < 5 ? 1 : 0;
-      ++counts.images;
-    }
+    for (const int32_t rank : micro_step.target_ranks.span<int32_t>()) counts.add(rank);
   }
   return counts;
 }
@@ -103,7 +99,7 @@ WindowTotals StepWindow::exchange(Communicator& ranks, bool stop, int64_t skippe
     losses.push_back(loss_of(std::span(micro_steps_).subspan(begin, end - begin)));
     begin = end;
   }
-  const Counts mine = count();
+  const HitCounts mine = count();
   const auto since = std::exchange(since_, std::chrono::steady_clock::now());
   const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(since_ - since);
   std::array<int64_t, 6> counts = {

@@ -27,6 +27,26 @@ struct WindowTotals {
   std::vector<RankSeconds> ranks;  // by rank, sums over the steps
 };
 
+// How many images have the target first, or among the first five logits.
+struct HitCounts {
+  int64_t correct1 = 0;
+  int64_t correct5 = 0;
+  int64_t images = 0;
+
+  // Adds an image by its target's rank, from 0.
+  void add(int32_t target_rank) {
+    correct1 += target_rank < 1 ? 1 : 0;
+    correct5 += target_rank < 5 ? 1 : 0;
+    ++images;
+  }
+  HitCounts& operator+=(const HitCounts& other) {
+    correct1 += other.correct1;
+    correct5 += other.correct5;
+    images += other.images;
+    return *this;
+  }
+};
+
 struct SlowestRank {
   int rank = 0;
   double skew = 0;  // by how much its own time exceeds the others' mean, as a fraction of that
@@ -59,15 +79,10 @@ class StepWindow {
     Tensor losses;        // of shards
     Tensor target_ranks;  // of images
   };
-  struct Counts {
-    int64_t correct1 = 0;
-    int64_t correct5 = 0;
-    int64_t images = 0;
-  };
 
   // Returns memory for one more micro-step, that of the last window or new.
   MicroStep& next_pinned(const MicroStep& sizes);
-  Counts count() const;
+  HitCounts count() const;
   float loss_of(std::span<const MicroStep> step) const;
 
   std::vector<MicroStep> micro_steps_;

@@ -18,7 +18,7 @@ namespace lockstep::trainers {
 class StepGraph {
  public:
   // Queues all the work of a step on these images and labels; returns its figures. mix: of
-  // kernels::SoftmaxCrossEntropyParams, may be undefined.
+  // kernels::ClassLossParams, may be undefined.
   using Step = nn::CrossEntropy(const Var& images, const Tensor& labels, const Tensor& mix);
 
   // Unless `wanted`, and off CUDA, every step runs directly. pool_bytes: the bytes that steps are

@@ -16,7 +16,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// Enough for some 800 steps of a ResNet-20, in 9 MB a rank; viewers become slow beyond that.
+// Enough for some 800 steps of a ResNet-20, in 9 MB per rank; viewers become slow beyond that.
 constexpr size_t kMaxSpans = size_t{1} << 17;
 
 }  // namespace
@@ -100,7 +100,7 @@ void StepTimeline::write(RunDirectory* directory) {
   });
   if (directory == nullptr || last == last_taken_) return;
   parts_.console.warn(fmt::format(
-      "the trace ends after step {}: there is room for {} spans a rank; trace fewer steps",
+      "the trace ends after step {}: there is room for {} spans per rank; trace fewer steps",
       last,
       kMaxSpans));
 }

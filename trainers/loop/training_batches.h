@@ -60,7 +60,7 @@ class TrainingBatches {
   struct MicroStep {
     Var images = {};  // the root of a tape
     Tensor labels = {};
-    Tensor mix = {};  // of kernels::SoftmaxCrossEntropyParams; undefined: images are not mixed
+    Tensor mix = {};  // of kernels::ClassLossParams; undefined: images are not mixed
     std::vector<data::SkippedImage> skipped = {};
 
     const Shards& shards() const { return images.shards(); }

@@ -95,7 +95,7 @@ void SkippedPhotos::agree(Communicator& ranks) {
   if (std::ssize(known_) <= limit_) return;
   throw DataError(fmt::format("more than {} images of the data set cannot be read", limit_),
                   "the last one is " + news.rbegin()->second,
-                  "check the disk and how the files came there; each was named above");
+                  "check the disk and how the files were copied; each file is named above");
 }
 
 }  // namespace lockstep::trainers

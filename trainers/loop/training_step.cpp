@@ -4,7 +4,7 @@
 
 #include "nn/layers.h"
 #include "trainers/loop/training_data.h"
-#include "trainers/report/process.h"
+#include "trainers/report/stop_request.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -46,7 +46,7 @@ bool groups_span_ranks(const TrainingParts& p) {
 nn::CrossEntropy loss_of(const RunRequest& request,
                          const Var& logits,
                          const Tensor& labels,
-                         const kernels::SoftmaxCrossEntropyParams& params) {
+                         const kernels::ClassLossParams& params) {
   if (!request.binary_loss) return nn::softmax_cross_entropy(logits, labels, params);
   return nn::binary_cross_entropy(logits, labels, params, request.target_threshold);
 }

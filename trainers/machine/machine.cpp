@@ -30,7 +30,7 @@ std::string ranks_of(const Machine& machine) {
   const int ranks = machine.suggested_ranks();
   return fmt::format("{}, {}: scripts/run -np {} train_resnet",
                      ranks,
-                     machine.trains_on_gpu() ? "one a GPU" : "which share the cores",
+                     machine.trains_on_gpu() ? "one per GPU" : "which share the cores",
                      ranks);
 }
 

@@ -8,6 +8,7 @@
 
 #include "comm/gather.h"
 #include "core/cuda/device.h"
+#include "core/words.h"
 #include "trainers/machine/cuda_findings.h"
 
 namespace lockstep::trainers {
@@ -64,10 +65,9 @@ std::vector<Finding> share_findings(const GpuShares& shares, const std::string& 
   if (shares.ranks > shares.used) {
     findings.push_back({.subject = "ranks",
                         .state = Finding::State::kNote,
-                        .text = fmt::format("{} ranks share {} GPU{}, where one a GPU is faster",
+                        .text = fmt::format("{} ranks share {}, where one per GPU is faster",
                                             shares.ranks,
-                                            shares.used,
-                                            shares.used == 1 ? "" : "s"),
+                                            counted(shares.used, "GPU")),
                         .remedy = start_text(std::max(shares.used, shares.visible), program)});
   } else if (shares.visible > shares.used) {
     findings.push_back({.subject = "ranks",

@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
+#include "core/round_up.h"
+#include "core/words.h"
 #include "data/batch_plan.h"
 #include "data/distributed_sampler.h"
 #include "nn/airbench.h"
@@ -95,9 +97,8 @@ void check_images(const Network& network, const data::ImageShape& image) {
       fmt::format("{} is for {}",
                   network.name,
                   network.is_tutorials() ? "gray images of 28x28 pixels" : "images of 3 channels"),
-      fmt::format("the data set's images have {} channel{} of {}x{} pixels",
-                  image.channels,
-                  image.channels == 1 ? "" : "s",
+      fmt::format("the data set's images have {} of {}x{} pixels",
+                  counted(image.channels, "channel"),
                   image.height,
                   image.width),
       network.is_tutorials() ? "another --dataset, or train_resnet"
@@ -185,7 +186,7 @@ int64_t smallest_group(const BatchDivision& batch,
   if (batch.drop_last) return full;
   const int64_t per_epoch = data::samples_per_replica(
       {.size = dataset_images, .replicas = replicas, .repeats = batch.repeats});
-  const int64_t steps = (per_epoch + full - 1) / full;
+  const int64_t steps = ceil_div(per_epoch, full);
   const bool reaches_last_step = max_steps.value_or(steps) >= steps;
   return reaches_last_step ? per_epoch - (steps - 1) * full : full;
 }
@@ -287,13 +288,11 @@ void check_batch_norm(const BatchDivision& batch,
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
   throw UsageError(
       fmt::format("a step leaves one image to a batch-norm group, too few for {}", model.arch),
-      fmt::format(
-          "{} images in steps of {}, dealt to {} group{}: the smallest part is 1 image, and "
-          "the network's last maps are one pixel, so a variance would be of one value",
-          dataset_images,
-          batch.images,
-          replicas,
-          replicas == 1 ? "" : "s"),
+      fmt::format("{} images in steps of {}, dealt to {}: the smallest part is 1 image, and "
+                  "the network's last maps are one pixel, so a variance would be of one value",
+                  dataset_images,
+                  batch.images,
+                  counted(replicas, "group")),
       "another -b or --global-batch-size, or fewer --bn-groups (--sync-bn: one)");
 }
 

@@ -40,8 +40,8 @@ ModelOptions usual_network(const std::string& arch, bool cifar_stem = false);
 // Errors: UsageError when the data set has labels that the network has no output for.
 void check_classes(const ModelOptions& options, const data::Dataset& dataset);
 
-// Checks that each batch-norm group has enough values. A variance needs two values a channel, so a
-// group of one image is enough only where the network's feature maps stay larger than one pixel.
+// Checks that each batch-norm group has enough values. A variance needs two values per channel, so
+// a group of one image is enough only where the network's feature maps stay larger than one pixel.
 // Errors: UsageError with the numbers when a step of a run of at most `max_steps` has too few.
 void check_batch_norm(const BatchDivision& batch,
                       const std::optional<int64_t>& max_steps,

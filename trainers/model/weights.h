@@ -1,26 +1,14 @@
-// Chooses the types in which weights are stored and the optimizer that updates them, as the flags
-// ask for it.
+// The types in which weights are stored.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "core/stream.h"
 #include "nn/autocast.h"
-#include "nn/optimizer.h"
-#include "trainers/config/optimizer_config.h"
+#include "nn/module.h"
 #include "trainers/config/precision_config.h"
 
 namespace lockstep::trainers {
-
-// Returns the model's buffers that steps change and that can be averaged, so not the count of
-// batches.
-std::vector<nn::StateEntry> buffers_of(const nn::Module& model);
-
-// Makes the optimizer. With config.ema it is an nn::Ema, of `buffers` too.
-std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
-                                              const std::vector<nn::NamedParameter>& parameters,
-                                              std::vector<nn::StateEntry> buffers = {});
 
 // Parameters in the types that --opt-level asks for.
 class StoredWeights {

@@ -38,8 +38,8 @@ std::string meaning(const Flag& flag) {
   return flag.means.empty() ? std::string(flag.help) : fmt::format("same as {}", flag.means);
 }
 
-// Text for between two apostrophes of any of the shells: one in it ends the quotation, stands for
-// itself, and starts the next quotation.
+// Text for single quotes in any of the shells. An apostrophe ends the quotation, stands for itself,
+// and starts the next.
 std::string within_apostrophes(std::string_view text) {
   std::string escaped;
   for (const char c : text) escaped += c == '\'' ? R"('\'')" : std::string(1, c);

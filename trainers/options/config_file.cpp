@@ -52,7 +52,7 @@ class TomlCharacters {
     } else if (c == '#') {
       inside_ = text_.substr(at_, 1);
     } else if (!is_word_ && is_one_of("'\"")) {
-      count = quotes() == 2 ? 2 : std::min<size_t>(quotes(), 3);  // two: an empty text
+      count = quotes() == 2 ? 2 : std::min<size_t>(quotes(), 3);  // two: an empty string
       if (count != 2) inside_ = text_.substr(at_, count);
     } else if (is_value_) {
       is_word_ = is_word_ || c != '[';
@@ -80,7 +80,7 @@ class TomlCharacters {
 
   void begin_line() {
     ++line_;
-    if (inside_.size() == 1) inside_ = {};  // a comment; a text in single quotes is an error here
+    if (inside_.size() == 1) inside_ = {};  // a comment; a string in single quotes is an error here
     is_word_ = false;
     if (is_plain() && arrays_ <= 0) is_value_ = false, arrays_ = 0;
   }
@@ -95,14 +95,14 @@ class TomlCharacters {
     if (inside_[0] == '#' || !text_.substr(at_).starts_with(inside_)) return 1;
     const bool one = inside_.size() == 1;
     inside_ = {};
-    return one ? 1 : std::min<size_t>(quotes(), 5);  // two may precede the three that end it
+    return one ? 1 : std::min<size_t>(quotes(), 5);  // two may come before the three that end it
   }
 
   std::string_view text_;
   size_t at_ = 0;
   int line_ = 1, arrays_ = 0;
   bool line_is_blank_ = true;
-  bool trims_ = false;       // after a backslash that takes white space out of a text
+  bool trims_ = false;       // after a backslash that takes white space out of a string
   bool is_value_ = false;    // after a line's =
   bool is_word_ = false;     // in a value without quotes, where quotes are letters like others
   std::string_view inside_;  // what ends it: one quote or three, or # for a comment
@@ -141,7 +141,7 @@ class ConfigReader {
         throw UsageError(where(at.line()) + "this is not TOML",
                          "a character that is not ASCII stands outside of quotes, or after a "
                          "backslash",
-                         "quotes around a text: name = \"text\"");
+                         "quotes around a string: name = \"text\"");
       }
     }
   }

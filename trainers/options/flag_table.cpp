@@ -13,7 +13,7 @@ constexpr FlagRange kFrom0{.min = 0, .max = 1e9};
 constexpr FlagRange kFrom1{.min = 1, .max = 1e9};
 constexpr FlagRange kUnit{.min = 0, .max = 1};
 
-// One row a flag reads better than one field a line.
+// One row per flag reads better than one field per line.
 // clang-format off
 constexpr Flag kDataFlags[] = {
     {.name = "data", .aliases = "--data-path", .brief = true, .takes = "DIR",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,7 +22,7 @@ bool is_number(const Flag& flag) {
   return flag.kind == FlagKind::kInt || flag.kind == FlagKind::kFloat;
 }
 
-constexpr double kSmallest = 1.2e-38;  // less is denormal, or 0, in f32
+constexpr double kSmallest = std::numeric_limits<float>::min();  // less is denormal, or 0, in f32
 
 bool is_tiny(double number) {
   return number != 0 && std::abs(number) < kSmallest;

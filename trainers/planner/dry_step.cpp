@@ -10,6 +10,7 @@
 #include "nn/functional.h"
 #include "trainers/model/forward_views.h"
 #include "trainers/model/layer_names.h"
+#include "trainers/model/make_optimizer.h"
 #include "trainers/model/weights.h"
 
 namespace lockstep::trainers {
@@ -161,7 +162,7 @@ DryStep run_dry_step(const ModelOptions& network,
     const Var x = nn::normalize_image(
         Tensor::empty({images, channels, height, width}, Dtype::kU8, Device::kDry),
         nn::make_batch(stream, shards, true, precision.network(), &layers));
-    kernels::SoftmaxCrossEntropyParams mixed;
+    kernels::ClassLossParams mixed;
     if (extras.mixup) {
       mixed.mix = Tensor::empty({1}, Dtype::kF32, Device::kDry);
       Tensor pixels = x.value();

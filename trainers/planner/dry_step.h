@@ -31,8 +31,9 @@ struct StepMemory {        // bytes
   // The pool for the tensors of steps and evaluations.
   int64_t pool() const { return whole_pieces(std::max(placed, evaluation)); }
   int64_t needed() const { return fixed() + batches + pool(); }
-  // The unit of large blocks on a GPU. in_pieces(): the largest block that this many bytes hold.
+  // The unit of large blocks on a GPU.
   static constexpr int64_t kPiece = int64_t{2} << 20;
+  // Returns the bytes of the largest block that this many bytes hold.
   static int64_t in_pieces(int64_t bytes) {
     return bytes < kPiece ? bytes : bytes / kPiece * kPiece;
   }

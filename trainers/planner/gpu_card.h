@@ -6,7 +6,7 @@
 
 namespace lockstep::trainers {
 
-// Figures of the data sheets: dense matrix products, bytes a second, one direction of NVLink.
+// Figures of the data sheets: dense matrix products, bytes per second, one direction of NVLink.
 struct GpuCard {
   std::string name;  // "H200"
   int multiprocessors = 0;

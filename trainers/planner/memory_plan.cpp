@@ -6,6 +6,7 @@
 
 #include "comm/gather.h"
 #include "core/cuda/device.h"
+#include "core/round_up.h"
 #include "trainers/report/errors.h"
 
 namespace lockstep::trainers {
@@ -13,10 +14,6 @@ namespace {
 
 double in_mib(int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
-}
-
-int64_t share(int64_t images, int64_t parts) {
-  return (images + parts - 1) / parts;
 }
 
 // Says what to try when the plan does not fit.
@@ -84,13 +81,13 @@ StepExtras extras_of(const RunRequest& request, const BatchDivision& batch) {
   return {.mixup = request.augmentation.mixup > 0 || request.augmentation.cutmix > 0,
           .erases = request.augmentation.erases(),
           .optimizer = request.optimizer,
-          .shards = share(batch.shards, batch.ranks),
+          .shards = ceil_div(batch.shards, batch.ranks),
           .micro_steps = batch.micro_steps,
           .views = request.test_views};
 }
 
-int64_t images_a_rank(const BatchDivision& batch, int64_t images) {
-  return share(images, batch.micro_steps * batch.ranks);
+int64_t images_per_rank(const BatchDivision& batch, int64_t images) {
+  return ceil_div(images, batch.micro_steps * batch.ranks);
 }
 
 MemoryPlan plan_memory(const ResolvedRun& run,
@@ -104,7 +101,7 @@ MemoryPlan plan_memory(const ResolvedRun& run,
   extras.evaluated = std::min(request.val_batch_size, tested.count);
   extras.test_image = tested.shape;
   MemoryPlan plan;
-  const int64_t of_rank = images_a_rank(batch, std::min(batch.images, train_images));
+  const int64_t of_rank = images_per_rank(batch, std::min(batch.images, train_images));
   plan.images = std::max<int64_t>(2, of_rank);  // one alone has no variance, in groups of all ranks
   plan.other_images = 2 * plan.images;
   plan.step = run_dry_step(network, plan.images, request.precision, extras).memory;

@@ -36,7 +36,7 @@ StepExtras extras_of(const RunRequest& request, const BatchDivision& batch);
 
 // Returns the largest number of images that a rank has in a micro-step, of `images` in an optimizer
 // step.
-int64_t images_a_rank(const BatchDivision& batch, int64_t images);
+int64_t images_per_rank(const BatchDivision& batch, int64_t images);
 
 struct TestedImages {
   int64_t count = 0;  // 0: nothing is evaluated

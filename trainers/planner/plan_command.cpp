@@ -33,7 +33,7 @@ std::string memory_line(std::string_view kind, int64_t bytes) {
 
 std::string memory_text(const TrainingPlan& plan, const std::string& optimizer) {
   const StepMemory& memory = plan.step.memory;
-  std::string text = "memory of a rank\n";
+  std::string text = "memory per rank\n";
   text += memory_line("parameters and buffers, f32", memory.parameters);
   text += memory_line("16-bit copies of parameters", memory.copies);
   text += memory_line(fmt::format("optimizer state ({})", optimizer), memory.optimizer);
@@ -51,8 +51,8 @@ std::string memory_text(const TrainingPlan& plan, const std::string& optimizer) 
   text += memory_line(plan.no_engines.empty() ? "workspace of the largest convolution"
                                               : "workspace of convolutions: not known",
                       plan.workspace_bytes());
-  text += memory_line("CUDA and libraries (a guess)", TrainingPlan::kLibraries);
-  text += memory_line("together", plan.needed_bytes());
+  text += memory_line("CUDA and libraries (estimate)", TrainingPlan::kLibraries);
+  text += memory_line("total", plan.needed_bytes());
   text += fmt::format("  of {:.1f} MiB on the card: {}\n",
                       mib(plan.card.memory_bytes),
                       plan.fits() ? "it fits" : "IT DOES NOT FIT");
@@ -80,9 +80,9 @@ std::string operations_text(const TrainingPlan& plan) {
     all.flops += totals.flops;
     all.bytes += totals.bytes;
   }
-  add_line("together", all);
+  add_line("total", all);
   const double images = static_cast<double>(plan.step.images);
-  return text + fmt::format("  an image: {:.2f} GFLOP, {:.1f} MB\n",
+  return text + fmt::format("  per image: {:.2f} GFLOP, {:.1f} MB\n",
                             gflop(all.flops) / images,
                             mb(all.bytes) / images);
 }
@@ -290,7 +290,7 @@ std::string plan_training(const PlanOptions& options) {
       .card = find_gpu(options.gpu), .precision = request.precision, .ranks = options.ranks};
   const ModelOptions network = planned_network(request);
   const BatchDivision batch = divide_batch(request, options.ranks, 1);
-  const int64_t images = images_a_rank(batch, batch.images);
+  const int64_t images = images_per_rank(batch, batch.images);
   const StepExtras extras = extras_of(request, batch);
   plan.micro_steps = batch.micro_steps;
   plan.step = run_dry_step(network, images, plan.precision, extras);

@@ -13,8 +13,8 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "trainers/report/event_values.h"
-#include "trainers/report/process.h"
 #include "trainers/report/protobuf.h"
+#include "trainers/report/rank_place.h"
 
 namespace lockstep::trainers {
 namespace {

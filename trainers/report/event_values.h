@@ -14,7 +14,7 @@ namespace lockstep::trainers {
 // NaN and infinities are written as they are.
 std::string scalar_value(std::string_view tag, double value);
 
-// 8 bits a channel, HWC.
+// 8 bits per channel, HWC.
 struct Picture {
   int64_t height = 0;
   int64_t width = 0;

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "core/words.h"
+
 namespace lockstep::trainers {
 namespace {
 
@@ -45,13 +47,11 @@ Advice on_workers(const RunRequest& request, const HostShare& host) {
   const int64_t cores = std::min(host.host_cores, host.affinity_cores * host.ranks_on_host);
   constexpr int64_t kUsual = 2;  // sleeps most of the time, however few cores there are
   if (request.workers <= kUsual || workers <= cores) return std::nullopt;
-  return fmt::format("-j {} on {} rank{} makes {} loader threads on {} core{}: -j {}",
+  return fmt::format("-j {} on {} makes {} loader threads on {}: -j {}",
                      request.workers,
-                     host.ranks_on_host,
-                     host.ranks_on_host == 1 ? "" : "s",
+                     counted(host.ranks_on_host, "rank"),
                      workers,
-                     cores,
-                     cores == 1 ? "" : "s",
+                     counted(cores, "core"),
                      std::max(int64_t{1}, cores / host.ranks_on_host));
 }
 

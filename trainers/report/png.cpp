@@ -62,7 +62,7 @@ std::string png_of(const Picture& picture) {
   constexpr char kGray = 0, kColor = 2;
   std::string header = big_endian(static_cast<uint32_t>(picture.width)) +
                        big_endian(static_cast<uint32_t>(picture.height));
-  header += '\x08';  // bits a channel
+  header += '\x08';  // bits per channel
   header += picture.channels == 1 ? kGray : kColor;
   header += std::string(3, '\0');  // deflate, filters by row, no interlacing
   return "\x89PNG\r\n\x1a\n" + chunk("IHDR", header) + chunk("IDAT", deflated(rows_of(picture))) +

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "trainers/report/process.h"
+#include "trainers/report/rank_place.h"
 
 namespace lockstep::trainers {
 
-// A line a host: "ranks on node7: 0 (local 0, cpu), 1 (local 1, cpu)".
+// A line per host: "ranks on node7: 0 (local 0, cpu), 1 (local 1, cpu)".
 std::vector<std::string> host_lines(std::span<const RankPlace> places);
-// A line a rank under a line of headings.
+// A line per rank under a line of headings.
 std::vector<std::string> rank_table(std::span<const RankPlace> places);
 
 }  // namespace lockstep::trainers

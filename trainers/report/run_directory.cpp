@@ -24,6 +24,7 @@
 #include "trainers/config/run_files.h"
 #include "trainers/report/mistakes.h"
 #include "trainers/report/process.h"
+#include "trainers/report/rank_place.h"
 #include "trainers/report/run_events.h"
 
 namespace lockstep::trainers {

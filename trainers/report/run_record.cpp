@@ -84,7 +84,7 @@ Json json_of(const RunPlan& plan) {
   json["plan_choices"] = plan.plan_choices.empty() ? Json() : Json(plan.plan_choices);
   json["steps_per_epoch"] = plan.steps_per_epoch;
   json["last_step"] = plan.last_step;
-  json["same_bits_on"] = plan.reach;
+  json["same_bits_on"] = plan.same_bits;
   return json;
 }
 
@@ -139,7 +139,7 @@ RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buck
                .overlap = exchange.overlap,
                .buckets = {},
                .plan_choices = run.plan_choices,
-               .reach = reach(run.batch, exchange)};
+               .same_bits = same_bits_ranks(run.batch, exchange)};
   plan.buckets.reserve(buckets.size());
   for (const comm::Bucket& bucket : buckets) {
     plan.buckets.push_back({.tensors = std::ssize(bucket.parameters), .bytes = bucket.bytes});
@@ -168,7 +168,7 @@ std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan) {
           {Kind::kArgument, "overlap", plan.overlap ? "on" : "off"},
           {Kind::kEnvironment, "gradient buckets", fmt::format("{}", fmt::join(buckets, " "))},
           {Kind::kEnvironment, "cuDNN's engines", plan.plan_choices},
-          {Kind::kArgument, "reach", fmt::format("{}", fmt::join(plan.reach, ","))}};
+          {Kind::kArgument, "same bits", fmt::format("{}", fmt::join(plan.same_bits, ","))}};
 }
 
 std::string to_json(const RunRecord& record) {

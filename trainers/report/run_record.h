@@ -41,8 +41,8 @@ struct RunPlan {
   std::vector<BucketSize> buckets;
   std::string plan_choices = {};  // as ResolvedRun's
   int64_t steps_per_epoch = 0;
-  int64_t last_step = 0;       // the run's last step; 0: it trains nothing
-  std::vector<int64_t> reach;  // rank counts with the same bits (trainers/config/batch_division.h)
+  int64_t last_step = 0;           // the run's last step; 0: it trains nothing
+  std::vector<int64_t> same_bits;  // rank counts (trainers/config/batch_division.h)
 };
 
 RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets);

@@ -66,7 +66,7 @@ RunPlan plan_of(const OrderedFileJson& json) {
                .buckets = {},
                .steps_per_epoch = run.value("steps_per_epoch", int64_t{0}),
                .last_step = run.value("last_step", int64_t{0}),
-               .reach = run.at("same_bits_on")};
+               .same_bits = run.at("same_bits_on")};
   plan.seeds.run = json.at("seed");
   plan.seeds.order = json.value("seed_order", plan.seeds.run);
   plan.seeds.weights = json.value("seed_weights", plan.seeds.run);

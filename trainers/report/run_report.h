@@ -13,6 +13,7 @@
 #include "trainers/config/resolved_run.h"
 #include "trainers/report/console.h"
 #include "trainers/report/process.h"
+#include "trainers/report/rank_place.h"
 #include "trainers/report/run_record.h"
 #include "trainers/report/training_result.h"
 

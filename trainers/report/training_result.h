@@ -35,8 +35,8 @@ struct RankSeconds {
     loader += other.loader;
     return *this;
   }
-  // Without the loader's, of which nobody needs a mean.
-  RankSeconds operator/(double count) const {
+  // Divides the sums of `count` steps or ranks. The loader's stay 0: nobody needs a mean of them.
+  RankSeconds mean_over(double count) const {
     return {.own = own / count, .exposed = exposed / count, .hidden = hidden / count};
   }
 };
@@ -65,7 +65,7 @@ struct ExchangeSummary {
   RankSeconds mean_seconds() const {
     RankSeconds sum;
     for (const Rank& rank : ranks) sum += rank.seconds;
-    return sum / static_cast<double>(std::max<size_t>(1, ranks.size()));
+    return sum.mean_over(static_cast<double>(std::max<size_t>(1, ranks.size())));
   }
 };
 

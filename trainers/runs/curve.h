@@ -20,7 +20,7 @@ struct CurvePoint {
 // twice as many values.
 class Curve {
  public:
-  static constexpr size_t kPoints = 600;  // even; about one a pixel of a chart
+  static constexpr size_t kPoints = 600;  // even; about one per pixel of a chart
 
   // x must not decrease. Values that are not finite are counted and left out.
   void add(double x, double value);

@@ -71,7 +71,7 @@ bool falls_far(ViewedRuns runs) {
 
 std::string learning_charts(ViewedRuns runs) {
   const bool far = falls_far(runs);
-  const char* const unit = far ? "nats an image, logarithmic" : "nats an image";
+  const char* const unit = far ? "nats per image, logarithmic" : "nats per image";
   const Series train_loss{"train/loss", "training", 0};
   const Series val_loss{"val/loss", "test", 1, true};
   const Series train_acc{"train/acc1", "training", 0};
@@ -118,7 +118,7 @@ std::string curve_charts(ViewedRuns runs) {
   if (exchanges) {
     charts += CurveChart(runs,
                          {.title = "Exposed communication",
-                          .unit = "ms a step, mean of ranks",
+                          .unit = "ms per step, mean of ranks",
                           .from_zero = true})
                   .add({"train/comm_exposed_s", "", 1, false, 1e3})
                   .html();

@@ -4,6 +4,7 @@
 
 #include "core/atomic_file.h"
 #include "core/version.h"
+#include "core/words.h"
 #include "trainers/config/run_files.h"
 #include "trainers/report/number_text.h"
 #include "trainers/report/process.h"
@@ -54,16 +55,14 @@ std::string tiles(const ViewedRun& run) {
 std::string opening(const ViewedRun& run) {
   std::string sentences;
   for (const std::string& sentence : verdict(run)) sentences += " " + escaped(sentence);
-  const auto ranks = run.record.ranks.size();
   return fmt::format(
       "<header>\n<h1>{}<span class=\"chip {}\">{}</span></h1>\n"
-      "<p class=\"sub\">{} · {} rank{} · began {}</p>\n<p class=\"verdict\">{}</p>\n{}</header>\n",
+      "<p class=\"sub\">{} · {} · began {}</p>\n<p class=\"verdict\">{}</p>\n{}</header>\n",
       escaped(run.name),
       class_of(run.state),
       escaped(name_of(run.state)),
       escaped(flag_of(run.record, "arch")),
-      ranks,
-      ranks == 1 ? "" : "s",
+      counted(std::ssize(run.record.ranks), "rank"),
       utc_text(run.record.start),
       sentences,
       tiles(run));

@@ -7,7 +7,6 @@
 #include "core/digest.h"
 #include "trainers/options/flag_table.h"
 #include "trainers/report/number_text.h"
-#include "trainers/report/process.h"
 #include "trainers/runs/html.h"
 #include "trainers/runs/report_parts.h"
 #include "trainers/runs/verdict.h"
@@ -122,7 +121,7 @@ std::string bits_of(const ViewedRun& run) {
                            escaped(plan.transport),
                            escaped(plan.wire))},
       {"same bits on",
-       plan.reach.empty() ? "this number of ranks only" : reach_text(plan) + " ranks"},
+       plan.same_bits.empty() ? "this number of ranks only" : same_bits_list(plan) + " ranks"},
       {"may be resumed on", fmt::format("1 to {} ranks", plan.shards)},
       {"resumed from", resumed}};
   return html_facts(facts);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trainers/runs/frame_text.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 

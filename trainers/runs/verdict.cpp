@@ -23,19 +23,10 @@ double percent(double share) {
 }
 
 SlowestRank slowest_of(const ExchangeSummary& exchange) {
-  SlowestRank slowest;
-  double sum = 0;
-  const std::vector<ExchangeSummary::Rank>& ranks = exchange.ranks;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    sum += ranks[rank].seconds.own;
-    if (ranks[rank].seconds.own > ranks[static_cast<size_t>(slowest.rank)].seconds.own) {
-      slowest.rank = static_cast<int>(rank);
-    }
-  }
-  const double own = ranks[static_cast<size_t>(slowest.rank)].seconds.own;
-  const double others = (sum - own) / static_cast<double>(ranks.size() - 1);
-  slowest.skew = others > 0 ? own / others - 1 : 0;
-  return slowest;
+  std::vector<RankSeconds> ranks;
+  ranks.reserve(exchange.ranks.size());
+  for (const ExchangeSummary::Rank& rank : exchange.ranks) ranks.push_back(rank.seconds);
+  return slowest_rank(ranks);
 }
 
 // The rank that came last waited for no peer: what it lost, the exchange itself took.
@@ -112,7 +103,7 @@ std::string bound_text(const SpeedVerdict& speed) {
     case RunBound::kSharedCores:
       return fmt::format(
           "the threads of its ranks shared {} cores, so waiting says nothing about the exchange",
-          speed.rank);
+          speed.cores);
     case RunBound::kCompute:
       return "no rank, loader or exchange held it up, so the computation bound it";
     case RunBound::kUnknown:
@@ -137,11 +128,11 @@ std::string bits(const ViewedRun& run) {
   const std::string digest =
       record.digest ? fmt::format("Its weights have the digest {}", to_hex(*record.digest))
                     : std::string("It left no digest of final weights");
-  if (record.plan.reach.empty()) {
+  if (record.plan.same_bits.empty()) {
     return fmt::format("{}; its bits depend on the number of ranks.", digest);
   }
   return fmt::format(
-      "{}; {} has the same bits on {} ranks.", digest, "the run", reach_text(record.plan));
+      "{}; the run has the same bits on {} ranks.", digest, same_bits_list(record.plan));
 }
 
 }  // namespace
@@ -166,7 +157,7 @@ SpeedVerdict speed_verdict(const ViewedRun& run) {
     return {.bound = RunBound::kSlowRank, .share = slowest.skew, .rank = slowest.rank};
   }
   if (const int64_t cores = shared_cores(run.record); cores > 0) {
-    return {.bound = RunBound::kSharedCores, .rank = cores};
+    return {.bound = RunBound::kSharedCores, .cores = cores};
   }
   const double exposed = exposed_share(*exchange);
   if (exposed >= kExposed) return {.bound = RunBound::kCommunication, .share = exposed};
@@ -202,8 +193,8 @@ std::string exit_text(ExitCode code) {
   return fmt::format("exit code {}", number);
 }
 
-std::string reach_text(const RunPlan& plan) {
-  return fmt::format("{}", fmt::join(plan.reach, ", "));
+std::string same_bits_list(const RunPlan& plan) {
+  return fmt::format("{}", fmt::join(plan.same_bits, ", "));
 }
 
 }  // namespace lockstep::trainers

@@ -21,6 +21,7 @@ struct SpeedVerdict {
   RunBound bound = RunBound::kUnknown;
   double share = 0;    // of a step's time; kSlowRank: by how much it is slower
   int64_t rank = 0;    // kSlowRank
+  int64_t cores = 0;   // kSharedCores: of the host
   std::string busy{};  // kLoader: with "disk", "decode" or "augment"
 };
 
@@ -30,9 +31,9 @@ SpeedVerdict speed_verdict(const ViewedRun& run);
 // Three sentences in plain text.
 std::vector<std::string> verdict(const ViewedRun& run);
 
-// "exit code 6: the loss diverged"
+// "exit code 6: the loss or the ranks diverged"
 std::string exit_text(ExitCode code);
 // "1, 2, 4, 8"
-std::string reach_text(const RunPlan& plan);
+std::string same_bits_list(const RunPlan& plan);
 
 }  // namespace lockstep::trainers

@@ -28,14 +28,13 @@ double last_of(const ViewedRun& run, const char* curve, double otherwise) {
 }
 
 std::vector<std::string> frame_heading(const ViewedRun& run, int columns) {
-  const auto ranks = run.record.ranks.size();
-  return flowed(
-      {printable(run.name),
-       std::string(name_of(run.state)),
-       fmt::format(
-           "{} on {} rank{}", printable(flag_of(run.record, "arch")), ranks, ranks == 1 ? "" : "s"),
-       seconds_text(seconds_of(run))},
-      columns);
+  return flowed({printable(run.name),
+                 std::string(name_of(run.state)),
+                 fmt::format("{} on {}",
+                             printable(flag_of(run.record, "arch")),
+                             counted(std::ssize(run.record.ranks), "rank")),
+                 seconds_text(seconds_of(run))},
+                columns);
 }
 
 // The progress of the run, in words and as a bar.
@@ -68,7 +67,7 @@ std::vector<std::string> frame_speed(const ViewedRun& run, int columns) {
   const auto rate = static_cast<int64_t>(last_of(run, "train/img_s", 0));
   std::vector<std::string> facts = {fmt::format("{} images/s", count_text(rate))};
   if (ranks > 1) {
-    facts.push_back(fmt::format("{} a rank", count_text(rate / ranks)));
+    facts.push_back(fmt::format("{} per rank", count_text(rate / ranks)));
     const double step_s = last_of(run, "train/step_s", 0);
     const double exposed_s = last_of(run, "train/comm_exposed_s", 0);
     const double share = step_s > 0 ? std::min(1.0, exposed_s / step_s) : 0;

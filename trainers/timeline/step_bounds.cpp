@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/words.h"
+
 namespace lockstep::trainers {
 namespace {
 
@@ -204,13 +206,11 @@ TraceVerdict verdict_on(const std::vector<StepParts>& steps) {
 
 std::string describe_trace(const TraceContents& trace) {
   if (trace.steps.empty()) return "verdict none: the trace has no step of all ranks\n";
-  std::string text =
-      fmt::format("steps {} to {} on {} rank{}, whose clocks agree within {:.3f} ms\n",
-                  trace.steps.front().number,
-                  trace.steps.back().number,
-                  trace.steps.front().ranks.size(),
-                  trace.steps.front().ranks.size() == 1 ? "" : "s",
-                  trace.clock_error_us / 1000);
+  std::string text = fmt::format("steps {} to {} on {}, whose clocks agree within {:.3f} ms\n",
+                                 trace.steps.front().number,
+                                 trace.steps.back().number,
+                                 counted(std::ssize(trace.steps.front().ranks), "rank"),
+                                 trace.clock_error_us / 1000);
   const bool is_summed = std::ranges::all_of(trace.steps, [](const TracedStep& step) {
     return std::ranges::all_of(step.ranks, [](const RankStep& rank) { return rank.summed > 0; });
   });

@@ -70,13 +70,13 @@ template <class Body>
 
 // Returns 1 for infinities and NaNs, whose exponent bits are all ones, else 0. The result is as
 // wide as the element, so that loops vectorize well.
-[[gnu::always_inline]] inline uint32_t bits_not_finite(float value) {
+[[gnu::always_inline]] inline uint32_t nonfinite_flag(float value) {
   return (std::bit_cast<uint32_t>(value) & 0x7f800000U) == 0x7f800000U ? 1 : 0;
 }
-[[gnu::always_inline]] inline uint16_t bits_not_finite(Half value) {
+[[gnu::always_inline]] inline uint16_t nonfinite_flag(Half value) {
   return (value.bits & 0x7c00U) == 0x7c00U ? 1 : 0;
 }
-[[gnu::always_inline]] inline uint16_t bits_not_finite(BFloat16 value) {
+[[gnu::always_inline]] inline uint16_t nonfinite_flag(BFloat16 value) {
   return (value.bits & 0x7f80U) == 0x7f80U ? 1 : 0;
 }
 

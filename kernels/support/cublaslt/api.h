@@ -22,37 +22,38 @@ class Api {
 
  private:
   lockstep::cuda::Library library_;
-  template <class Function>
-  Function* find(const char* name) const {
-    return library_.function<Function>(name);
-  }
 
  public:
   decltype(&cublasLtGetVersion) const get_version =
-      find<decltype(cublasLtGetVersion)>("cublasLtGetVersion");
+      library_.function<decltype(cublasLtGetVersion)>("cublasLtGetVersion");
   decltype(&cublasLtGetStatusString) const get_status_string =
-      find<decltype(cublasLtGetStatusString)>("cublasLtGetStatusString");
-  decltype(&cublasLtCreate) const create = find<decltype(cublasLtCreate)>("cublasLtCreate");
-  decltype(&cublasLtDestroy) const destroy = find<decltype(cublasLtDestroy)>("cublasLtDestroy");
+      library_.function<decltype(cublasLtGetStatusString)>("cublasLtGetStatusString");
+  decltype(&cublasLtCreate) const create =
+      library_.function<decltype(cublasLtCreate)>("cublasLtCreate");
+  decltype(&cublasLtDestroy) const destroy =
+      library_.function<decltype(cublasLtDestroy)>("cublasLtDestroy");
   decltype(&cublasLtMatmulDescCreate) const matmul_desc_create =
-      find<decltype(cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate");
+      library_.function<decltype(cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate");
   decltype(&cublasLtMatmulDescDestroy) const matmul_desc_destroy =
-      find<decltype(cublasLtMatmulDescDestroy)>("cublasLtMatmulDescDestroy");
+      library_.function<decltype(cublasLtMatmulDescDestroy)>("cublasLtMatmulDescDestroy");
   decltype(&cublasLtMatmulDescSetAttribute) const matmul_desc_set_attribute =
-      find<decltype(cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute");
+      library_.function<decltype(cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute");
   decltype(&cublasLtMatrixLayoutCreate) const layout_create =
-      find<decltype(cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate");
+      library_.function<decltype(cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate");
   decltype(&cublasLtMatrixLayoutDestroy) const layout_destroy =
-      find<decltype(cublasLtMatrixLayoutDestroy)>("cublasLtMatrixLayoutDestroy");
+      library_.function<decltype(cublasLtMatrixLayoutDestroy)>("cublasLtMatrixLayoutDestroy");
   decltype(&cublasLtMatmulPreferenceCreate) const preference_create =
-      find<decltype(cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate");
+      library_.function<decltype(cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate");
   decltype(&cublasLtMatmulPreferenceDestroy) const preference_destroy =
-      find<decltype(cublasLtMatmulPreferenceDestroy)>("cublasLtMatmulPreferenceDestroy");
+      library_.function<decltype(cublasLtMatmulPreferenceDestroy)>(
+          "cublasLtMatmulPreferenceDestroy");
   decltype(&cublasLtMatmulPreferenceSetAttribute) const preference_set_attribute =
-      find<decltype(cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute");
+      library_.function<decltype(cublasLtMatmulPreferenceSetAttribute)>(
+          "cublasLtMatmulPreferenceSetAttribute");
   decltype(&cublasLtMatmulAlgoGetHeuristic) const get_heuristic =
-      find<decltype(cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic");
-  decltype(&cublasLtMatmul) const matmul = find<decltype(cublasLtMatmul)>("cublasLtMatmul");
+      library_.function<decltype(cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic");
+  decltype(&cublasLtMatmul) const matmul =
+      library_.function<decltype(cublasLtMatmul)>("cublasLtMatmul");
 };
 
 // The process's Api, made at the first call. Errors: as Api().

@@ -36,6 +36,13 @@ __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float value) 
   return __float2bfloat16_rn(value);
 }
 
+// Tells whether an element is an infinity or a NaN: all its exponent bits are 1. Bits: the unsigned
+// integer of its size.
+template <class Bits>
+__device__ __forceinline__ bool exponent_is_full(Bits bits, Bits exponent) {
+  return (bits & exponent) == exponent;
+}
+
 // The element type of core/dtype.h that has T's bits.
 template <class T>
 struct HostType {

@@ -27,32 +27,30 @@ class Api {
 
  private:
   lockstep::cuda::Library library_;
-  template <class Function>
-  Function* find(const char* name) const {
-    return library_.function<Function>(name);
-  }
 
  public:
-  decltype(&cudnnGetVersion) const get_version = find<decltype(cudnnGetVersion)>("cudnnGetVersion");
+  decltype(&cudnnGetVersion) const get_version =
+      library_.function<decltype(cudnnGetVersion)>("cudnnGetVersion");
   decltype(&cudnnGetCudartVersion) const get_cudart_version =
-      find<decltype(cudnnGetCudartVersion)>("cudnnGetCudartVersion");
+      library_.function<decltype(cudnnGetCudartVersion)>("cudnnGetCudartVersion");
   decltype(&cudnnGetLastErrorString) const get_last_error_string =
-      find<decltype(cudnnGetLastErrorString)>("cudnnGetLastErrorString");
-  decltype(&cudnnCreate) const create = find<decltype(cudnnCreate)>("cudnnCreate");
-  decltype(&cudnnDestroy) const destroy = find<decltype(cudnnDestroy)>("cudnnDestroy");
-  decltype(&cudnnSetStream) const set_stream = find<decltype(cudnnSetStream)>("cudnnSetStream");
+      library_.function<decltype(cudnnGetLastErrorString)>("cudnnGetLastErrorString");
+  decltype(&cudnnCreate) const create = library_.function<decltype(cudnnCreate)>("cudnnCreate");
+  decltype(&cudnnDestroy) const destroy = library_.function<decltype(cudnnDestroy)>("cudnnDestroy");
+  decltype(&cudnnSetStream) const set_stream =
+      library_.function<decltype(cudnnSetStream)>("cudnnSetStream");
   decltype(&cudnnBackendCreateDescriptor) const create_descriptor =
-      find<decltype(cudnnBackendCreateDescriptor)>("cudnnBackendCreateDescriptor");
+      library_.function<decltype(cudnnBackendCreateDescriptor)>("cudnnBackendCreateDescriptor");
   decltype(&cudnnBackendDestroyDescriptor) const destroy_descriptor =
-      find<decltype(cudnnBackendDestroyDescriptor)>("cudnnBackendDestroyDescriptor");
+      library_.function<decltype(cudnnBackendDestroyDescriptor)>("cudnnBackendDestroyDescriptor");
   decltype(&cudnnBackendSetAttribute) const set_attribute =
-      find<decltype(cudnnBackendSetAttribute)>("cudnnBackendSetAttribute");
+      library_.function<decltype(cudnnBackendSetAttribute)>("cudnnBackendSetAttribute");
   decltype(&cudnnBackendGetAttribute) const get_attribute =
-      find<decltype(cudnnBackendGetAttribute)>("cudnnBackendGetAttribute");
+      library_.function<decltype(cudnnBackendGetAttribute)>("cudnnBackendGetAttribute");
   decltype(&cudnnBackendFinalize) const finalize =
-      find<decltype(cudnnBackendFinalize)>("cudnnBackendFinalize");
+      library_.function<decltype(cudnnBackendFinalize)>("cudnnBackendFinalize");
   decltype(&cudnnBackendExecute) const execute =
-      find<decltype(cudnnBackendExecute)>("cudnnBackendExecute");
+      library_.function<decltype(cudnnBackendExecute)>("cudnnBackendExecute");
 };
 
 // The process's Api, made at the first call. Errors: as Api().

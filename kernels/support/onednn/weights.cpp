@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/round_up.h"
 #include "kernels/support/cpu/widen.h"
 
 namespace lockstep::kernels::onednn {
@@ -60,7 +61,7 @@ size_t widened_bytes(const Tensor& weight) {
 const std::byte* widened(Stream& stream, const Tensor& weight, std::byte* scratch) {
   if (widened_bytes(weight) == 0) return weight.bytes();
   const int64_t values = weight.numel();
-  stream.fork((values + kWidenedTogether - 1) / kWidenedTogether, [&](int64_t task, int) {
+  stream.fork(ceil_div(values, kWidenedTogether), [&](int64_t task, int) {
     const int64_t first = task * kWidenedTogether;
     widen(weight.dtype(),
           weight.bytes() + static_cast<size_t>(first) * size_of(weight.dtype()),
@@ -86,7 +87,7 @@ WeightLayout::WeightLayout(const Shape& weight, int groups, const MemoryDesc& pa
 }
 
 int64_t WeightLayout::pieces() const {
-  return (static_cast<int64_t>(filter_offsets_.size()) + kPiece - 1) / kPiece;
+  return ceil_div<int64_t>(std::ssize(filter_offsets_), kPiece);
 }
 
 template <class T, class Move>
