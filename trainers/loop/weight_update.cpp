@@ -168,10 +168,10 @@ void WeightUpdate::step(int64_t number) {
 
 void WeightUpdate::with_average(FunctionRef<void()> use) {
   const std::vector<Tensor> weights = average()->put_into_model(stream_);
-  stored_.refresh(stream_);
+  stored_.round(stream_);
   use();
   average()->put_back(stream_, weights);
-  stored_.refresh(stream_);
+  stored_.round(stream_);
 }
 
 ScaledStep WeightUpdate::read_scale(int64_t steps) {
