@@ -52,7 +52,7 @@ A8() {
     kill -"$signal" "$run"
     expect_saved "$signal$ms"
   done <<<$'TERM 000\nTERM 015\nTERM 040\nTERM 070\nTERM 150\nUSR1 015\nUSR1 070'
-  for ms in 002 005 008 011 014 017 020 023 026 029 032 035; do  # signals before mpirun starts
+  for ms in 002 005 008 011 014 017 020 023 026 029 032 035 080; do  # before mpirun starts, and while it does
     "$root/scripts/run" -np 1 /bin/sleep 0.1 >"$work/line.log" 2>&1 &
     run=$! code=0
     wait_for_traps
