@@ -1,4 +1,5 @@
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -73,6 +74,21 @@ TEST(LockstepDiff, MetadataDoesNotCount) {
   const Outcome outcome = lockstep({"diff", dir / "a", dir / "b"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(contains(outcome.out, R"(seed: "1" and "2")")) << outcome.out;
+}
+
+TEST(LockstepDiff, ARunStandsForItsNewestCheckpoint) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "run/checkpoints");
+  write_safetensors(dir / "run/checkpoints/step0000001.safetensors", checkpoint(1));
+  write_safetensors(dir / "run/checkpoints/step0000002.safetensors", checkpoint(2));
+  std::filesystem::create_symlink("step0000002.safetensors",
+                                  dir / "run/checkpoints/last.safetensors");
+  write_safetensors(dir / "a", checkpoint(2));
+  const Outcome same = lockstep({"diff", dir / "run", dir / "a"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  write_safetensors(dir / "a", checkpoint(1));
+  EXPECT_EQ(lockstep({"diff", dir / "a", dir / "run"}).code, 1);
+  EXPECT_EQ(lockstep({"diff", dir / "a", dir / "run/checkpoints"}).code, 4);
 }
 
 TEST(LockstepDiff, UnreadableFilesExitFour) {

@@ -13,8 +13,6 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr const char* kLastLink = "last.safetensors";
-
 // The steps of the models in a folder of these files, those of whole checkpoints, newest first.
 std::vector<int64_t> whole_steps(const std::vector<std::string>& names) {
   const std::set<std::string> present(names.begin(), names.end());
@@ -56,7 +54,7 @@ void save_checkpoint(const Folder& folder, int64_t keep, Snapshot& snapshot, Sav
   if (!attempt(name, report.unsaved, [&] { write_snapshot(folder, snapshot); })) return;
   attempt("checkpoints are saved, but last.safetensors does not lead to the newest",
           report.untidy,
-          [&] { link_atomically(folder, kLastLink, name); });
+          [&] { link_atomically(folder, kLastFile, name); });
   attempt("checkpoints are saved, but older ones cannot be removed", report.untidy, [&] {
     remove_superseded(folder, step, keep);
   });

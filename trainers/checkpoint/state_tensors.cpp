@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/transfer.h"
 #include "core/words.h"
+#include "trainers/config/run_files.h"
 #include "trainers/torch_file/torch_file.h"
 
 namespace lockstep::trainers {
@@ -161,7 +162,10 @@ void widen(std::span<const nn::StateEntry> entries, FileTensors& tensors) {
 
 }  // namespace
 
-Safetensors read_weights(const fs::path& file) {
+Safetensors read_weights(const fs::path& path) {
+  std::error_code no_run;
+  const fs::path newest = path / kCheckpointsFolder / kLastFile;
+  const fs::path& file = fs::exists(newest, no_run) ? newest : path;
   try {
     return is_torch_file(file) ? read_torch_file(file) : read_safetensors(file);
   } catch (const EnvironmentError& error) {

@@ -49,8 +49,9 @@ enum class Classifier {
 };
 
 // Reads a safetensors file or one of torch.save (trainers/torch_file/torch_file.h), told apart by
-// its content. Errors: CheckpointError for a file that cannot be read.
-Safetensors read_weights(const std::filesystem::path& file);
+// its content. A run directory stands for its newest checkpoint. Errors: CheckpointError for a file
+// that cannot be read.
+Safetensors read_weights(const std::filesystem::path& path);
 
 // Overwrites the model's state with the file's tensors by PyTorch's names, with or without
 // "module." before all of them. num_batches_tracked may be absent, and 16-bit values may replace

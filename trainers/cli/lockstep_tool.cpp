@@ -53,7 +53,7 @@ Command diff_command(CLI::App& app, std::ostream& out) {
   const auto options = std::make_shared<Options>();
   CLI::App* const command = app.add_subcommand(
       "diff", "compare two checkpoints; exits 0 if and only if they hold the same bits");
-  command->add_option("A", options->first, "a checkpoint")->required();
+  command->add_option("A", options->first, "a checkpoint, or a run directory")->required();
   command->add_option("B", options->second, "another")->required();
   command->add_option("--limit", options->limit, "tensors to list")
       ->check(CLI::NonNegativeNumber)
@@ -70,7 +70,7 @@ Command diff_command(CLI::App& app, std::ostream& out) {
 Command inspect_command(CLI::App& app, std::ostream& out) {
   const auto file = std::make_shared<std::string>();
   CLI::App* const command = app.add_subcommand("inspect", "list what a checkpoint holds");
-  command->add_option("FILE", *file, "a checkpoint")->required();
+  command->add_option("FILE", *file, "a checkpoint, or a run directory")->required();
   return {command, [&out, file] {
             out << inspect_checkpoint(read_weights(*file));
             return 0;
@@ -84,7 +84,8 @@ Command export_command(CLI::App& app, std::ostream& out) {
   const auto options = std::make_shared<Options>();
   CLI::App* const command = app.add_subcommand(
       "export", "write a checkpoint's weights for PyTorch: .pt, .pth or .safetensors");
-  command->add_option("CHECKPOINT", options->from, "a .safetensors file, or one of torch.save")
+  command
+      ->add_option("CHECKPOINT", options->from, "a .safetensors file, one of torch.save, or a run")
       ->required();
   command->add_option("OUT", options->to, "the extension selects the format")->required();
   command->add_option("--prefix", options->prefix, "put before all names: module.");

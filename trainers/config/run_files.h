@@ -12,6 +12,7 @@ inline constexpr const char* kTraceFile = "trace.json";        // trainers/timel
 inline constexpr const char* kReportFile = "report.html";      // trainers/runs/report_page.h
 inline constexpr const char* kFlightFolder = "flight";         // trainers/flight/flight_files.h
 inline constexpr const char* kCheckpointsFolder = "checkpoints";  // and in it:
+inline constexpr const char* kLastFile = "last.safetensors";      // a link to the newest
 inline constexpr const char* kBestFile = "best.safetensors";
 inline constexpr const char* kAverageFile = "ema.safetensors";
 
