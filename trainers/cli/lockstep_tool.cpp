@@ -85,7 +85,8 @@ Command export_command(CLI::App& app, std::ostream& out) {
   CLI::App* const command = app.add_subcommand(
       "export", "write a checkpoint's weights for PyTorch: .pt, .pth or .safetensors");
   command
-      ->add_option("CHECKPOINT", options->from, "a .safetensors file, one of torch.save, or a run")
+      ->add_option(
+          "CHECKPOINT", options->from, "a checkpoint, a file of torch.save, or a run directory")
       ->required();
   command->add_option("OUT", options->to, "the extension selects the format")->required();
   command->add_option("--prefix", options->prefix, "put before all names: module.");
