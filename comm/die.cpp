@@ -16,6 +16,21 @@ void (*tell_error)(const Error& why) = print_error;
 
 }  // namespace
 
+ExitCode failure_code(int64_t number) {
+  constexpr ExitCode kFailures[] = {ExitCode::kInternal,
+                                    ExitCode::kUsage,
+                                    ExitCode::kData,
+                                    ExitCode::kCheckpoint,
+                                    ExitCode::kEnvironment,
+                                    ExitCode::kDiverged,
+                                    ExitCode::kStopped,
+                                    ExitCode::kPeerLost};
+  for (const ExitCode code : kFailures) {
+    if (static_cast<int64_t>(code) == number) return code;
+  }
+  return ExitCode::kPeerLost;
+}
+
 void tell_errors_by(void (*tell)(const Error& why)) {
   tell_error = tell;
 }
@@ -23,7 +38,7 @@ void tell_errors_by(void (*tell)(const Error& why)) {
 void die(ExitCode code) {
   std::cout.flush();
   std::fflush(nullptr);
-  ::_exit(static_cast<int>(code));
+  ::_exit(static_cast<int>(failure_code(static_cast<int64_t>(code))));
 }
 
 void die(const Error& why) {

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "comm/staged_exchange.h"
 #include "core/check.h"
 #include "core/error.h"
+#include "core/first_few.h"
 #include "kernels/elementwise/copy.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/elementwise/scale.h"
@@ -268,7 +269,7 @@ void GradientReducer::throw_missing(const std::vector<size_t>& missing) const {
   const auto all = std::ranges::count_if(gradients_, &Gradient::exchanged);
   throw InternalError(
       fmt::format("{} of {} parameters got no gradient{}", missing.size(), all, when),
-      fmt::format("the loss does not depend on {}", fmt::join(described, ", ")),
+      fmt::format("the loss does not depend on {}", first_few(described)),
       "use them in forward(), freeze them with set_requires_grad(false), or let them "
       "count as zero",
       Remedy::kUnusedZero);

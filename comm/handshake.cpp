@@ -4,10 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "comm/gather.h"
 #include "core/error.h"
+#include "core/first_few.h"
 #include "core/words.h"
 
 namespace lockstep::comm {
@@ -57,7 +58,7 @@ std::string excerpt(std::string_view field, std::string_view other) {
   const std::string why =
       fmt::format("{} {}, rank 0 has {}",
                   ranks.size() == 1 ? fmt::format("rank {} has", ranks[0])
-                                    : fmt::format("ranks {} have", fmt::join(ranks, ", ")),
+                                    : fmt::format("ranks {} have", first_few(ranks)),
                   excerpt(different, expected),
                   excerpt(expected, different));
   const std::string_view field = expected.empty() ? different : expected;

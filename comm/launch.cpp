@@ -157,6 +157,12 @@ std::optional<MeetingPlace> place_of(Lookup lookup, const std::string& url, cons
   }
 }
 
+// LOCKSTEP_TOKEN: what only those who may take part know.
+void add_secret(Lookup lookup, MeetingPlace& place) {
+  const char* const secret = lookup("LOCKSTEP_TOKEN");
+  if (secret != nullptr && *secret != '\0') place.token += fmt::format("\n{}", secret);
+}
+
 }  // namespace
 
 Launch read_launch(Lookup lookup, const LaunchOptions& options) {
@@ -176,6 +182,7 @@ Launch read_launch(Lookup lookup, const LaunchOptions& options) {
                      "give the number of ranks and this one's, or start all with torchrun");
   }
   launch.place = place_of(lookup, options.url, launch);
+  if (launch.place) add_secret(lookup, *launch.place);
   if (launch.place && launch.size == 0) {
     throw UsageError("nobody says how many ranks there are",
                      "this launcher tells a rank its number alone",

@@ -4,10 +4,11 @@
 #include <array>
 #include <vector>
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "comm/seconds.h"
 #include "core/check.h"
+#include "core/first_few.h"
 
 namespace lockstep::comm {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::array<std::string_view, 6> kKindNames = {
     "barrier", "broadcast", "all_gather", "all_reduce", "all_reduce(int64)", "allocate"};
 
 std::string list_of_ranks(std::span<const int> ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", first_few(ranks));
 }
 
 }  // namespace

@@ -4,10 +4,11 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "comm/gather.h"
 #include "core/digest.h"
+#include "core/first_few.h"
 #include "core/transfer.h"
 
 namespace lockstep::comm {
@@ -129,8 +130,7 @@ std::string to_string(const ReplicaDifference& difference) {
                                  difference.right_value);
   const std::span others = std::span(difference.ranks).subspan(1);
   if (others.size() == 1) text += fmt::format("; rank {} differs in it too", others[0]);
-  if (others.size() > 1)
-    text += fmt::format("; ranks {} differ in it too", fmt::join(others, ", "));
+  if (others.size() > 1) text += fmt::format("; ranks {} differ in it too", first_few(others));
   return text;
 }
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/first_few.h"
 
 namespace lockstep {
 
@@ -37,7 +38,7 @@ void Shards::check() const {
                                total,
                                local(),
                                first,
-                               fmt::join(offsets, ", ")),
+                               first_few(offsets)),
                    "Shards::cut() or Shards::single(); groups must divide total");
 }
 

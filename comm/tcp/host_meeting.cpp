@@ -10,6 +10,7 @@
 
 #include <fmt/ranges.h>
 
+#include "comm/die.h"
 #include "comm/random_number.h"
 #include "comm/seconds.h"
 #include "comm/sockets.h"
@@ -17,6 +18,7 @@
 #include "core/check.h"
 #include "core/digest.h"
 #include "core/errno_text.h"
+#include "core/first_few.h"
 #include "core/words.h"
 
 namespace lockstep::comm::tcp {
@@ -143,7 +145,7 @@ class Host {
                     missing.size(),
                     joined_.size(),
                     one ? "" : "s",
-                    fmt::join(missing, ", ")),
+                    first_few(missing)),
         fmt::format("rank 0 waited {} s at {}{}",
                     seconds_of(timeout_),
                     to_string(place_),
@@ -268,10 +270,9 @@ std::string encode_error(const Error& error) {
 Error decode_error(const std::string& text) {
   std::vector<std::string_view> lines = split_words(text, '\n');
   lines.resize(5);
-  const auto code = parse_int(lines[0]).value_or(static_cast<int>(ExitCode::kPeerLost));
   const auto remedy = parse_int(lines[1]).value_or(0);
   const bool is_remedy = 0 <= remedy && remedy <= static_cast<int>(kLastRemedy);
-  return {static_cast<ExitCode>(code),
+  return {failure_code(parse_int(lines[0]).value_or(0)),
           without_controls(lines[2]),
           without_controls(lines[3]),
           without_controls(lines[4]),

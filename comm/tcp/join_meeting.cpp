@@ -15,6 +15,7 @@
 #include "comm/seconds.h"
 #include "comm/sockets.h"
 #include "comm/tcp/meeting_file.h"
+#include "comm/tcp/socket_owner.h"
 #include "core/digest.h"
 #include "core/errno_text.h"
 #include "core/error.h"
@@ -153,6 +154,10 @@ class Joiner {
         send_all(socket.get(), std::as_bytes(std::span(&hello, 1)), soon(kAnswerTime));
     const std::optional<Answer> answer =
         said ? receive_answer(socket.get(), size_, soon(kAnswerTime)) : std::nullopt;
+    if (answer && is_of_another_user(socket.get())) {
+      problem_ = fmt::format("{} belongs to another user of this host", address.to_string());
+      return std::nullopt;
+    }
     if (!answer || answer->kind == Reply::Kind::kRankTable) {
       problem_ = fmt::format("{} does not answer as a rank 0 of Lockstep", address.to_string());
       return std::nullopt;

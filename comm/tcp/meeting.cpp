@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include "comm/operation.h"
@@ -14,6 +14,7 @@
 #include "comm/tcp/join_meeting.h"
 #include "core/digest.h"
 #include "core/error.h"
+#include "core/first_few.h"
 
 namespace lockstep::comm::tcp {
 namespace {
@@ -61,7 +62,7 @@ void accept_above(JoinedMeeting& from, int rank, Clock::time_point deadline, con
         if (!meeting.sockets[static_cast<size_t>(peer)].valid()) ranks.push_back(peer);
       }
       throw CommError(
-          fmt::format("rank {} was not reached by rank {}", rank, fmt::join(ranks, ", ")),
+          fmt::format("rank {} was not reached by rank {}", rank, first_few(ranks)),
           "all ranks had met at rank 0, then no connection came" + listener.rejections(),
           "let TCP connections between the ranks' hosts pass the firewall");
     }

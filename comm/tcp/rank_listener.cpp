@@ -4,15 +4,19 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <fmt/core.h>
 #include <poll.h>
 
+#include "comm/tcp/socket_owner.h"
 #include "core/errno_text.h"
 
 namespace lockstep::comm::tcp {
 namespace {
+
+constexpr std::chrono::milliseconds kDescriptorPause{50};
 
 static_assert(sizeof(Hello) == 40 && sizeof(Reply) == 16, "no padding: they go over the wire");
 
@@ -42,41 +46,46 @@ std::vector<JoiningRank> RankListener::accept(std::chrono::milliseconds at_most,
   for (const int other : others) polls.push_back({other, POLLRDHUP, 0});
   ::poll(polls.data(), polls.size(), static_cast<int>(at_most.count()));
 
-  accept_connections();
   std::vector<JoiningRank> accepted;
-  std::erase_if(pending_, [&](Connection& connection) {
-    const State state = read(connection);
-    if (state == State::kAccepted) {
-      accepted.push_back({std::move(connection.socket), connection.hello, connection.from});
-    }
-    return state != State::kWaiting;
-  });
+  accept_connections(accepted);
+  std::erase_if(pending_, [&](Connection& connection) { return settle(connection, accepted); });
   return accepted;
 }
 
-void RankListener::accept_connections() {
-  while (true) {
+// It takes at most kMaxWaiting at a time: what each of them says is read before it is the oldest.
+void RankListener::accept_connections(std::vector<JoiningRank>& accepted) {
+  for (size_t i = 0; i < kMaxWaiting; ++i) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.valid()) return;
-    const bool has_room = pending_.size() < kMaxWaiting || reject_silent();
+    if (!socket.valid()) {
+      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+      if (pending_.empty()) {  // others have all descriptors: poll() would return at once
+        std::this_thread::sleep_for(kDescriptorPause);
+        return;
+      }
+      make_room(accepted);
+      continue;
+    }
+    if (pending_.size() >= kMaxWaiting) make_room(accepted);
     prepare(socket.get());
     const Address from = Address::of_peer(socket.get());
     pending_.push_back({std::move(socket), from, Clock::now() + kHelloTime});
-    if (!has_room) return;  // what the others say is read first
   }
 }
 
-bool RankListener::reject_silent() {
-  const auto is_silent = [](const Connection& connection) {
-    std::byte next{};
-    const int socket = connection.socket.get();
-    return connection.bytes == 0 && ::recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
-  };
-  const auto silent = std::ranges::find_if(pending_, is_silent);
-  if (silent == pending_.end()) return false;
-  reject(*silent, "it said nothing while many others came");
-  pending_.erase(silent);
-  return true;
+void RankListener::make_room(std::vector<JoiningRank>& accepted) {
+  Connection oldest = std::move(pending_.front());
+  pending_.erase(pending_.begin());
+  if (!settle(oldest, accepted)) {
+    reject(oldest, "it did not introduce itself while many others came");
+  }
+}
+
+bool RankListener::settle(Connection& connection, std::vector<JoiningRank>& accepted) {
+  const State state = read(connection);
+  if (state == State::kAccepted) {
+    accepted.push_back({std::move(connection.socket), connection.hello, connection.from});
+  }
+  return state != State::kWaiting;
 }
 
 RankListener::State RankListener::read(Connection& connection) {
@@ -106,6 +115,9 @@ RankListener::State RankListener::read(Connection& connection) {
     return reject_it("it is a rank of another version of Lockstep");
   }
   if (connection.hello.key != key_) return reject_it("it is a rank of another job");
+  if (is_of_another_user(connection.socket.get())) {
+    return reject_it("it belongs to another user of this host");
+  }
   return State::kAccepted;
 }
 

@@ -58,11 +58,13 @@ struct JoiningRank {
 };
 
 // Reads a Hello from each connection, and not a byte more. A connection that says something else,
-// says nothing for kHelloTime or has another key is refused, and a note names its address.
+// does not say all of it in kHelloTime, has another key or comes from another user of this host is
+// refused, and a note names its address.
 class RankListener {
  public:
   static constexpr std::chrono::seconds kHelloTime{10};
-  static constexpr size_t kMaxWaiting = 64;  // beyond it the oldest is refused
+  // Beyond it, or where no descriptor is free, the oldest that has not said all is refused.
+  static constexpr size_t kMaxWaiting = 64;
   static constexpr int kMaxNotes = 20;
 
   RankListener(UniqueFd listener, uint64_t key, Note note);
@@ -86,9 +88,10 @@ class RankListener {
   };
   enum class State : uint8_t { kWaiting, kAccepted, kRejected };
 
-  void accept_connections();
-  // Rejects the oldest pending connection that has said nothing. False where there is none.
-  bool reject_silent();
+  void accept_connections(std::vector<JoiningRank>& accepted);
+  void make_room(std::vector<JoiningRank>& accepted);
+  // Reads what came. False where more is to come.
+  bool settle(Connection& connection, std::vector<JoiningRank>& accepted);
   State read(Connection& connection);
   void reject(const Connection& connection, const std::string& why);
 

@@ -230,5 +230,19 @@ TEST(Launch, SharesCoresWhenRanksOutnumberThem) {
   EXPECT_TRUE(shares_cores({.launcher = Launcher::kPmix, .size = 0}));
 }
 
+TEST(Launch, ATokenKeepsJobsApartAtOnePlace) {
+  Environment ranks = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.7"}, {"MASTER_PORT", "29500"}};
+  const std::string without = launch_of(ranks).place->token;
+  ranks["LOCKSTEP_TOKEN"] = "";
+  EXPECT_EQ(launch_of(ranks).place->token, without);
+  ranks["LOCKSTEP_TOKEN"] = "one";
+  const std::string one = launch_of(ranks).place->token;
+  ranks["LOCKSTEP_TOKEN"] = "two";
+  EXPECT_NE(launch_of(ranks).place->token, one);
+  EXPECT_NE(one, without);
+  EXPECT_EQ(launch_of(ranks).place->ports, std::vector<uint16_t>{29500});
+}
+
 }  // namespace
 }  // namespace lockstep::comm::launch_test

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace lockstep::comm::tcp::rank_listener_test {
 namespace {
@@ -26,6 +28,35 @@ TEST(RankListener, AFloodOfStrangersKeepsARankThatCameFirst) {
   }
   RankListener listener(std::move(socket), kKey, {});
   const std::vector<JoiningRank> accepted = listener.accept(5s, {});
+  ASSERT_EQ(accepted.size(), 1U);
+  EXPECT_EQ(accepted[0].hello.rank, 1);
+}
+
+// Strangers have all descriptors but a few, and each has begun to introduce itself.
+TEST(RankListener, WithoutDescriptorsTheOldestStrangersGo) {
+  constexpr uint64_t kKey = 7;
+  constexpr int kStrangers = 20;
+  UniqueFd socket = listen_at(Address::any(AF_INET, 0));
+  const Address address = Address::of_socket(socket.get());
+  const Hello hello = {.key = kKey, .rank = 1, .size = 2};
+  std::vector<UniqueFd> callers;
+  for (int i = 0; i <= kStrangers; ++i) {
+    std::string problem;
+    callers.push_back(connect_to(address, Clock::now() + 5s, problem));
+    ASSERT_TRUE(callers.back().valid()) << problem;
+    const auto bytes = std::as_bytes(std::span(&hello, 1));
+    const auto said = i < kStrangers ? bytes.first(1) : bytes;
+    ASSERT_TRUE(send_all(callers.back().get(), said, Clock::now() + 5s));
+  }
+  RankListener listener(std::move(socket), kKey, {});
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const UniqueFd last(::dup(0));
+  const rlimit few = {.rlim_cur = static_cast<rlim_t>(last.get()) + 5, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  std::vector<JoiningRank> accepted;
+  for (int i = 0; i < 20 && accepted.empty(); ++i) accepted = listener.accept(100ms, {});
+  ::setrlimit(RLIMIT_NOFILE, &before);
   ASSERT_EQ(accepted.size(), 1U);
   EXPECT_EQ(accepted[0].hello.rank, 1);
 }

@@ -141,7 +141,7 @@ int run_as_threads(const std::vector<std::string>& argv,
                    const Options& options,
                    const RunRequest& request) {
   const auto size = static_cast<int>(request.exchange.rank_threads);
-  std::atomic<int> code = 0;
+  std::atomic<int> code = static_cast<int>(ExitCode::kInternal);  // until rank 0 has ended
   comm::spawn_ranks(
       size,
       [&](Communicator& ranks) {

@@ -15,6 +15,7 @@
 #include <signal.h>
 
 #include "core/error.h"
+#include "core/first_few.h"
 #include "core/transfer.h"
 #include "core/words.h"
 #include "trainers/report/print.h"
@@ -212,7 +213,7 @@ LayerFault::LayerFault(const Fault& fault, const nn::Module& model, int64_t run_
   if (fault.layer.empty() || std::ranges::find(layers, fault.layer) != layers.end()) return;
   throw UsageError(fmt::format("LOCKSTEP_FAULT strikes layer {}", fault.layer),
                    "the network has no such layer",
-                   fmt::format("one of {}", fmt::join(layers, ", ")));
+                   fmt::format("one of {}", first_few(layers)));
 }
 
 TapeListener* LayerFault::listener(int64_t step, const Shards& shards, TapeListener* next) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/gather.h"
+#include "core/first_few.h"
 #include "core/words.h"
 
 namespace lockstep::trainers {
@@ -48,15 +49,9 @@ void add(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-constexpr size_t kListed = 12;
-
 // "images 3, 17 and 30 more"; "image 3" for one.
 std::string listed(std::string_view noun, std::span<const int64_t> numbers) {
-  const size_t shown = std::min(numbers.size(), kListed);
-  std::string text = fmt::format(
-      "{}{} {}", noun, numbers.size() == 1 ? "" : "s", fmt::join(numbers.first(shown), ", "));
-  if (shown < numbers.size()) text += fmt::format(" and {} more", numbers.size() - shown);
-  return text;
+  return fmt::format("{}{} {}", noun, numbers.size() == 1 ? "" : "s", first_few(numbers));
 }
 
 std::string where(const NumericsReport& report, const NumericsFind& find) {

@@ -12,7 +12,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "comm/gather.h"
 #include "core/atomic_file.h"
 #include "core/errno_text.h"
+#include "core/first_few.h"
 #include "core/input_file.h"
 #include "core/words.h"
 #include "trainers/config/run_files.h"
@@ -121,7 +121,7 @@ std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
   for (size_t rank = 0; rank < problems.size(); ++rank) {
     if (!problems[rank].empty()) lines.push_back(fmt::format("rank {}: {}", rank, problems[rank]));
   }
-  return lines.empty() ? "" : fmt::format("no flight record of {}", fmt::join(lines, "; "));
+  return lines.empty() ? "" : fmt::format("no flight record of {}", first_few(lines, "; "));
 }
 
 std::string FlightFiles::attach(const std::string& path, const std::string& id) {

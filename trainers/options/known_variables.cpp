@@ -21,6 +21,7 @@ constexpr std::string_view kOfTests = "LOCKSTEP_EMULATION_";
 // start.
 constexpr std::string_view kOthers[] = {"LOCKSTEP_FAULT",
                                         "LOCKSTEP_JOB",
+                                        "LOCKSTEP_TOKEN",
                                         "LOCKSTEP_ISA",
                                         "LOCKSTEP_NO_CUDA_CACHE",
                                         "LOCKSTEP_CUDA",
