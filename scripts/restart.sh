@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 # Sourced by scripts/run for --max-restarts and --elastic: decides after which ends a job is restarted, from which step,
 # and with how many ranks.
 
@@ -38,7 +38,15 @@ read_restart_options() {
 }
 
 # setting FLAG: prints its value in this job, whether from a variable, a file, a preset or the command line.
-setting() { sed -nE "s/^(# )?$1 = ('([^']*)'|\"([^\"]*)\"|([^ ]*)).*/\3\4\5/p" <<<"$config" | sed -n 1p; }
+setting() {
+  local text
+  text=$(sed -nE "s/^(# )?$1 = //p" <<<"$config" | sed -n 1p)
+  case $text in
+    \'*) text=${text#\'} && printf %s "${text%%\'*}" ;;
+    \"*) [[ $text =~ ^\"(([^\"\\]|\\.)*)\" ]] && printf %b "${BASH_REMATCH[1]}" ;;
+    *) printf %s "${text%% *}" ;;
+  esac
+}
 
 # prepare_restarts ARGS...: asks the program about this job. Sets dir, the run directory, and named, its
 # flag where the job has none; resume; shards, 0 where any number of ranks is right; hosts_asked; losses, a file of
@@ -58,24 +66,26 @@ prepare_restarts() {
   fi
   if [ -z "$dir" ] && [ "$resume" = auto ]; then dir=$(readlink -f runs/latest || true); fi
   named=()
-  if [ -z "$dir" ]; then
-    dir=$(date -u +%Y%m%d-%H%M%S)
-    dir=runs/$dir-$(setting arch)-n$ranks
-    named=(-o "$dir")
-  fi
+  if [ -z "$dir" ]; then claim_directory && named=(-o "$dir"); fi
   read_hosts
   # mpirun would give the other ranks a second to end, and each would only report that it lost a peer.
   set_default OMPI_MCA_odls_base_sigkill_timeout 0
-  losses=$(mktemp)
-  name_job
-  trap 'rm -rf "$losses" "$memory"' EXIT
+  losses=$job/mpi/losses
+  export LOCKSTEP_JOB=${job##*/lockstep."$EUID".}  # for --keep-in-memory (trainers/checkpoint/kept_state.h)
 }
 
-# Names the job for --keep-in-memory (trainers/checkpoint/kept_state.h), and sets memory to where it keeps its state.
-name_job() {
-  export LOCKSTEP_JOB
-  LOCKSTEP_JOB=$(hostname).$$.$EPOCHSECONDS
-  memory=/dev/shm/lockstep.$EUID.$LOCKSTEP_JOB
+# Sets dir to a new run directory, as the program names it: jobs may start in one second.
+claim_directory() {
+  local name number=2
+  name=$(date -u +%Y%m%d-%H%M%S)
+  name=runs/$name-$(setting arch)-n$ranks
+  dir=$name
+  mkdir -p runs 2>/dev/null || return 0  # the program says why
+  until mkdir "$dir" 2>/dev/null; do
+    [ -e "$dir" ] || [ -L "$dir" ] || return 0
+    dir=$name-$number number=$((number + 1))
+  done
+  claimed=$dir
 }
 
 # Sets host_options, mpirun's, and hosts_asked, lines "HOST SLOTS"; none on one host, in an allocation that mpirun
@@ -188,7 +198,7 @@ what_was_lost() {
 
 # "STEP TIME" of the newest checkpoint, on disk or in memory; empty: none.
 newest_checkpoint() {
-  find "$dir/checkpoints" "$memory" -name 'step*.state.safetensors' -printf '%f %T@\n' 2>/dev/null |
+  find "$dir/checkpoints" "$job" -maxdepth 1 -name 'step*.state.safetensors' -printf '%f %T@\n' 2>/dev/null |
     sed -nE 's/^step0*([0-9]+)\.state\.safetensors/\1/p' | sort -n | tail -n 1 || true  # there may be no folder yet
 }
 

@@ -62,17 +62,28 @@ LOCKSTEP_FAULT=slow:rank=0,ms=10 "$run" -np 2 "${train[@]}" --max-steps 40 -o "$
   head -1 >/dev/null || true
 grep -q '"exit_code": 0' "$work/paged/run.json" || fail "C4: the run ended with its pager"
 
-# AttackC2: a segment and a session folder of a process that has ended, and of one that is alive.
-host=$(hostname) user=$(id -u)
-sessions=$work/tmp/ompi.$host.$user
-mkdir -p "$sessions/pid.4194999" "$sessions/pid.$$"
-segment=/dev/shm/vader_segment.$host.$user.attack
-touch -d '-5 minutes' "$segment.gone"
-touch "$segment.new"
-TMPDIR=$work/tmp "$run" -np 1 /bin/true 2>/dev/null
-for path in "$sessions/pid.4194999" "$segment.gone"; do [ ! -e "$path" ] || fail "C2: $path is still there"; done
-for path in "$sessions/pid.$$" "$segment.new"; do [ -e "$path" ] || fail "C2: $path is gone"; done
-rm "$segment.new"
+# AttackC2: what a killed job left in memory goes. The folder of a job that holds its lock stays: its processes may be
+# in another PID namespace. Nothing is left elsewhere.
+folder=/dev/shm/lockstep.$(id -u).$(hostname)
+held=$folder.4194999.held
+mkdir "$work/tmp" "$held"
+exec 9<"$held"
+flock -s 9
+TMPDIR=$work/tmp "$run" -np 2 /bin/sleep 100 2>/dev/null &
+killed=$!
+until ls "$folder.$killed".*/mpi/*/pid.* >/dev/null 2>&1; do sleep 0.05; done
+pkill -KILL -P "$killed" mpirun
+kill -KILL "$killed"
+wait "$killed" 2>/dev/null || true
+for _ in $(seq 100); do  # until its ranks have ended too
+  TMPDIR=$work/tmp "$run" -np 1 /bin/true 2>/dev/null
+  ls -d "$folder.$killed".* >/dev/null 2>&1 || break
+done
+! ls -d "$folder.$killed".* 2>/dev/null || fail "C2: this is still there"
+[ -e "$held" ] || fail "C2: the folder of a running job is gone"
+[ -z "$(ls "$work/tmp")" ] || fail "C2: this was left: $(ls "$work/tmp")"
+exec 9<&-
+rmdir "$held"
 
 # AttackC5: only if this user may mount.
 small() { unshare -m sh -c 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"' sh "$@"; }

@@ -50,7 +50,13 @@ same_bits
 # No step is lost, and no state remains in memory, neither of this job nor of a job that has ended.
 left=/dev/shm/lockstep.$(id -u).$(hostname).4194999.1
 mkdir "$left"
-when kept 'Epoch: \[0\]\[ *12/' KILL "^$bin/train_convnet" &
+(
+  when kept 'Epoch: \[0\]\[ *9/' 0 "^$bin/train_convnet"  # another scripts/run takes no state that is locked
+  for state in "/dev/shm/lockstep.$(id -u).$(hostname)."*/step*; do
+    flock -n -x "${state%/*}" touch "$work/unlocked" || true
+  done
+  when kept 'Epoch: \[0\]\[ *12/' KILL "^$bin/train_convnet"
+) &
 LOCKSTEP_FAULT=slow:rank=0,ms=20 run kept -np 2 --max-restarts 3 -- --max-steps 40 --keep-in-memory
 wait $!
 expect_code 0
@@ -62,11 +68,22 @@ says 1 "=> loaded checkpoint '/dev/shm/"
 memory=$(sed -n "s/^=> loaded checkpoint '\(.*\)\/step.*/\1/p" "$work/kept.log")
 [ -n "$memory" ] || fail "it does not say which state in memory it took up"
 if [ -e "$memory" ] || [ -e "$left" ]; then fail "$memory or $left is still there"; fi
+[ ! -e "$work/unlocked" ] || fail "a running job's state was not locked"
 same_bits
 code=0
 "$bin/train_convnet" --keep-in-memory -o "$work/alone" 2>"$work/kept.log" || code=$?
 expect_code 2
 says 1 'nothing would use the state'
+
+# Jobs that start in one second get directories of their own; names are read as the program prints them.
+(
+  cd "$work"
+  . "$root/scripts/restart.sh"
+  config=$'# arch = \'convnet\'\noutput-dir = "a\\u000ab\\"c" # flag' ranks=1 taken=()
+  [ "$(setting output-dir)" = $'a\nb"c' ]
+  for _ in 1 2 3; do claim_directory && taken+=("$dir"); done
+  [ "$(printf '%s\n' "${taken[@]}" | sort -u | wc -l)" = 3 ] && rmdir "${taken[@]}"
+) || fail "directories of jobs that start at once"
 
 # Rank 1 never gets past its twelfth step.
 export LOCKSTEP_FAULT=kill:rank=1,step=12

@@ -1,7 +1,9 @@
 #include "trainers/report/run_directory.h"
 
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -52,13 +54,21 @@ TEST(RunDirectory, CreatesMissingParentsAndWritesIntoThem) {
   EXPECT_EQ(read_text(dir / "a/b/c/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
 }
 
-TEST(RunDirectory, UnusedPathsAreNumbered) {
+TEST(RunDirectory, RunsThatTakeOneNameAtOnceEachGetTheirOwn) {
   const TempDir dir;
-  EXPECT_EQ(unused_path(dir / "run"), dir / "run");
-  fs::create_directory(dir / "run");
-  EXPECT_EQ(unused_path(dir / "run"), dir / "run-2");
-  fs::create_directory(dir / "run-2");
-  EXPECT_EQ(unused_path(dir / "run"), dir / "run-3");
+  const fs::path path = dir / "runs/run";
+  EXPECT_EQ(create_unused(path), path);
+  EXPECT_EQ(create_unused(path), path.string() + "-2");
+  write_text(path.string() + "-3", "a file");
+  fs::create_symlink("nowhere", path.string() + "-4");
+  EXPECT_EQ(create_unused(path), path.string() + "-5");
+
+  std::vector<fs::path> taken(8);
+  std::vector<std::thread> runs;
+  for (fs::path& each : taken) runs.emplace_back([&] { each = create_unused(dir / "at/once"); });
+  for (std::thread& run : runs) run.join();
+  EXPECT_EQ(std::set<fs::path>(taken.begin(), taken.end()).size(), taken.size());
+  EXPECT_THROW(create_unused(path.string() + "-3/below"), EnvironmentError);
 }
 
 TEST(RunDirectory, RefusesOneThatHoldsARun) {

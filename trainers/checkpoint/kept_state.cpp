@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,6 +88,8 @@ StateKeeper::StateKeeper(fs::path folder,
                          std::function<void(const std::string&)> warn)
     : folder_(std::move(folder)), run_(std::move(run)), warn_(std::move(warn)) {
   own_folder(folder_);
+  lock_ = UniqueFd(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock_.valid()) ::flock(lock_.get(), LOCK_SH | LOCK_NB);
   remove_leftovers(Folder(folder_));
 }
 
@@ -124,7 +128,10 @@ void StateKeeper::keep(const SnapshotSource& source, const TrainingPosition& pos
 
 void StateKeeper::remove() const {
   std::error_code error;
-  fs::remove_all(folder_, error);
+  for (const fs::directory_entry& file : fs::directory_iterator(folder_, error)) {
+    if (file.is_regular_file(error)) fs::remove(file, error);
+  }
+  fs::remove(folder_, error);  // the launcher may have files in it
 }
 
 std::optional<SoundCheckpoint> newest_kept(Communicator& ranks, const fs::path& folder) {

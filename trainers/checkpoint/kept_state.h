@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/communicator.h"
+#include "core/unique_fd.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/snapshot.h"
 
@@ -42,6 +43,7 @@ class StateKeeper {
   const std::filesystem::path folder_;
   const RunIdentity run_;
   const std::function<void(const std::string&)> warn_;
+  UniqueFd lock_;  // on the folder: it is in use
   Snapshot snapshot_;
   bool gave_up_ = false;
 };

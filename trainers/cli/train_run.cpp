@@ -46,7 +46,7 @@ class Run {
  public:
   struct Parts {
     const Job& job;
-    const ResolvedRun& run;
+    ResolvedRun& run;
     const RunData& data;
     const ModelOptions& network;
     const GradientRoute& route;
@@ -145,6 +145,7 @@ class Run {
     return ExitCode::kDone;
   }
 
+  bool is_unnamed() const { return parts_.start.output_dir().empty(); }
   bool is_rank0() const { return ranks_.rank() == 0; }
 
   RunIdentity identity() const {
@@ -153,11 +154,11 @@ class Run {
 
   void prepare_directory(const StepRange& steps) {
     parts_.start.refuse_later_steps();
+    if (is_unnamed()) parts_.run.output_dir = create_unused(parts_.run.output_dir);
     name_run_directory(parts_.run.output_dir);
-    directory_ = std::make_unique<RunDirectory>(
-        parts_.run.output_dir, parts_.start.existing_run(), [this](const std::string& warning) {
-          parts_.console.warn(warning);
-        });
+    const auto warn = [this](const std::string& warning) { parts_.console.warn(warning); };
+    directory_ =
+        std::make_unique<RunDirectory>(parts_.run.output_dir, parts_.start.existing_run(), warn);
     if (const std::optional<ResumePoint>& from = parts_.start.resumed()) {
       record_.resumed = {from->model_file.string(), from->checkpoint.record.position.steps};
     }
@@ -217,6 +218,7 @@ class Run {
       directory_->write(record_);
       keep_plans(parts_.run, parts_.engines);
     });
+    if (is_unnamed()) parts_.run.output_dir = comm::broadcast_text(ranks_, parts_.run.output_dir);
     const Folder* const folder = directory_ ? &directory_->folder() : nullptr;
     const std::string problem = parts_.job.flight->open(ranks_, folder);
     if (!problem.empty()) parts_.console.warn("note: " + problem);
@@ -368,10 +370,8 @@ ExitCode train_run(const Job& job) {
   RunRecord record;
   record.start = std::chrono::system_clock::now();
   record.evaluation = settled.evaluation;
-  const std::string output_dir =
-      start.output_dir().empty()
-          ? unused_path(default_output_dir(request.arch, ranks.size(), record.start)).string()
-          : start.output_dir();
+  std::string output_dir = start.output_dir();
+  if (output_dir.empty()) output_dir = default_output_dir(request.arch, ranks.size(), record.start);
   Console console = make_console(job);
   warn_at_start(job, request, batch, libraries, console);
   if (request.lr_dry_run) return print_all(lr_lines(request, batch, train->size()), console, ranks);
@@ -382,13 +382,13 @@ ExitCode train_run(const Job& job) {
   const EngineInputs inputs{
       request, batch, network, *data.sets.test, libraries, plan_file_of(request, output_dir)};
   const SettledEngines engines = settle_run_engines(inputs, stream, ranks, console);
-  const ResolvedRun run{.request = request,
-                        .batch = batch,
-                        .threads = threads,
-                        .transport = route.transport,
-                        .cuda_libraries = libraries,
-                        .plan_choices = digest_of(engines.engines),
-                        .output_dir = output_dir};
+  ResolvedRun run{.request = request,
+                  .batch = batch,
+                  .threads = threads,
+                  .transport = route.transport,
+                  .cuda_libraries = libraries,
+                  .plan_choices = digest_of(engines.engines),
+                  .output_dir = output_dir};
   const int64_t pool_bytes = settle_memory(run, network, data.sets, ranks, engines.workspace_bytes);
   // Allocates it now: recorded work would keep a smaller one beside the next.
   on_all_ranks(ranks, [&] { stream.workspace(static_cast<size_t>(engines.workspace_bytes), 0); });

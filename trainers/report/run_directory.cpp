@@ -236,7 +236,7 @@ const Folder& RunDirectory::checkpoints() {
 
 void RunDirectory::begin_elsewhere(const std::string& why) {
   const fs::path before = path_;
-  const fs::path path = unused_path(before);
+  const fs::path path = create_unused(before);
   std::optional<Place> left;
   try {
     left = std::exchange(place_, Place(path, ExistingRun::kRefuse));
@@ -306,10 +306,12 @@ void RunDirectory::cut_metrics(int64_t step, bool begins_with_evaluation) {
   if (report && !is_up_to(*report, step)) place_.folder.remove(kNumericsFile);
 }
 
-fs::path unused_path(const fs::path& path) {
+fs::path create_unused(const fs::path& path) {
+  constexpr mode_t kByUmask = 0777;
+  if (path.has_parent_path()) create(path.parent_path());
   fs::path unused = path;
-  std::error_code error;  // a path that cannot be looked at is refused when it is opened
-  for (int number = 2; fs::exists(unused, error); ++number) {
+  for (int number = 2; ::mkdir(unused.c_str(), kByUmask) != 0; ++number) {
+    if (errno != EEXIST) refuse_environment(unused, errno_text());
     unused = fmt::format("{}-{}", path.string(), number);
   }
   return unused;

@@ -95,8 +95,8 @@ class RunDirectory {
   Tell tell_;
 };
 
-// Returns `path`, or the first of `path`-2, -3, ... that does not exist: two runs that name no
-// directory may begin in one second.
-std::filesystem::path unused_path(const std::filesystem::path& path);
+// Creates the folder `path`, or the first of `path`-2, -3, ... that is not there, and returns it.
+// Runs that name no directory may begin in one second: each gets its own. Errors: EnvironmentError.
+std::filesystem::path create_unused(const std::filesystem::path& path);
 
 }  // namespace lockstep::trainers
