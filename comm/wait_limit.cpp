@@ -27,7 +27,8 @@ int lowest_that_waits(std::span<const int> missing) {
 }  // namespace
 
 WaitLimit::WaitLimit(std::chrono::milliseconds deadline, const CallContext& context)
-    : part_(context.slow_part),
+    : deadline_(deadline),
+      part_(context.slow_part),
       warning_(context.warning),
       limit_(limit_of(deadline, part_)),
       warn_at_(Clock::time_point::max()) {
@@ -36,6 +37,20 @@ WaitLimit::WaitLimit(std::chrono::milliseconds deadline, const CallContext& cont
   } else if (warning_ != nullptr) {
     warn_at_ = start_ + warning_->after;
   }
+}
+
+// Ranks that are all stopped for a while, and this one with them, have not waited for each other: a
+// look counts for no more than two intervals.
+void WaitLimit::look_at(FunctionRef<std::vector<int>()> missing) {
+  constexpr std::chrono::milliseconds kInterval{200};
+  if (part_ == nullptr || !part_->is_stopped) return;
+  const Clock::time_point now = Clock::now();
+  const Clock::duration passed = now - looked_at_;
+  if (passed < kInterval) return;
+  looked_at_ = now;
+  const bool stopped = std::ranges::any_of(missing(), part_->is_stopped);
+  stopped_for_ = stopped ? stopped_for_ + std::min<Clock::duration>(passed, 2 * kInterval)
+                         : Clock::duration::zero();
 }
 
 bool WaitLimit::warning_is_due() {
@@ -66,7 +81,7 @@ void WaitLimit::warn(const Operation& operation, int rank, std::span<const int> 
 CommError WaitLimit::error(const Operation& operation,
                            int rank,
                            std::span<const int> missing) const {
-  if (part_ == nullptr) return stall_error(operation, rank, missing, limit_);
+  if (part_ == nullptr || is_stopped()) return stall_error(operation, rank, missing, deadline_);
   return CommError(
       fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
       fmt::format("{} still {} after {} s", who_is(missing), part_->doing, seconds_of(limit_)),

@@ -74,6 +74,9 @@ struct SlowPart {
   std::chrono::seconds limit;
   // Called on the lowest rank that waits when a wait has exceeded the ranks' deadline.
   std::function<void(const std::string& note)> tell;
+  // Whether a rank is stopped by a signal, as far as this rank can see: its peers wait for it no
+  // longer than the ranks' deadline.
+  std::function<bool(int rank)> is_stopped = {};
 };
 
 // Asks for a note about each wait for peers that has lasted `after`, outside of a SlowPart: `tell`

@@ -1,7 +1,9 @@
+#include "core/standard_streams.h"
 #include "trainers/cli/programs.h"
 #include "trainers/report/errors.h"
 
 int main(int argc, char** argv) {
+  lockstep::open_standard_streams();
   return lockstep::trainers::end_output(
       lockstep::trainers::run_train_program(lockstep::trainers::Program::kTrainResnet, argc, argv));
 }

@@ -7,6 +7,7 @@
 #include "bench/allreduce/options.h"
 #include "bench/ranks.h"
 #include "core/error.h"
+#include "core/standard_streams.h"
 
 namespace lockstep::bench {
 namespace {
@@ -32,5 +33,6 @@ int run(int argc, char** argv) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
+  lockstep::open_standard_streams();
   return lockstep::bench::run(argc, argv);
 }

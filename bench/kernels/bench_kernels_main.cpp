@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "bench/kernels/op_bench.h"
+#include "core/standard_streams.h"
 
 int main(int argc, char** argv) {
+  lockstep::open_standard_streams();
   const bool rehearsal = argc > 1 && std::string_view(argv[1]) == "--rehearsal";
   if (rehearsal) {
     argv[1] = argv[0];

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/flags.h"
+#include "core/standard_streams.h"
 #include "data/image_folder.h"
 #include "data/loader.h"
 #include "trainers/report/errors.h"
@@ -96,5 +97,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
+  lockstep::open_standard_streams();
   return lockstep::bench::run({argv + 1, argv + argc});
 }

@@ -9,6 +9,7 @@
 #include "bench/train/report.h"
 #include "bench/train/synthetic_training.h"
 #include "core/error.h"
+#include "core/standard_streams.h"
 
 namespace lockstep::bench {
 namespace {
@@ -40,5 +41,6 @@ int run(int argc, char** argv) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
+  lockstep::open_standard_streams();
   return lockstep::bench::run(argc, argv);
 }

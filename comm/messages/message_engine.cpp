@@ -54,7 +54,8 @@ void MessageEngine::wait(MessageWork& work) {
     WaitLimit limit(stall_abort_, context_);
     while (!work.done() && work.rounds() == rounds) {
       if (limit.warning_is_due()) limit.warn(work.operation(), rank(), work.unfinished_peers());
-      if (limit.left() < WaitLimit::Clock::duration::zero()) {
+      limit.look_at([&] { return work.unfinished_peers(); });
+      if (limit.left() <= WaitLimit::Clock::duration::zero()) {
         throw limit.error(work.operation(), rank(), work.unfinished_peers());
       }
       backoff.pause();

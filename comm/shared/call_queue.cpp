@@ -185,6 +185,7 @@ void CallQueue::wait_for(const PendingCounter& pending, const Call& call) {
   while (!counter.has_reached(pending.target)) {
     check_alive(call);
     if (limit.warning_is_due()) limit.warn(call.operation, rank_, culprits_of(pending));
+    limit.look_at([&] { return culprits_of(pending); });
     const auto left = limit.left();
     if (left <= WaitLimit::Clock::duration::zero()) {
       const std::vector<int> missing = culprits_of(pending);

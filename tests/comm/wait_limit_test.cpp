@@ -34,10 +34,14 @@ class SlowParts : public ::testing::TestWithParam<Spawn> {
     std::mutex mutex;
     std::vector<std::string> told;
     const auto body = [&](Communicator& peers) {
-      const SlowPart part{.doing = "saving", .limit = limit, .tell = [&](const std::string& note) {
-                            const std::lock_guard lock(mutex);
-                            told.push_back(note);
-                          }};
+      const SlowPart part{.doing = "saving",
+                          .limit = limit,
+                          .tell =
+                              [&](const std::string& note) {
+                                const std::lock_guard lock(mutex);
+                                told.push_back(note);
+                              },
+                          .is_stopped = is_stopped_};
       peers.enter(&part);
       if (peers.rank() == 1) std::this_thread::sleep_for(busy);
       peers.barrier();
@@ -50,6 +54,8 @@ class SlowParts : public ::testing::TestWithParam<Spawn> {
     }
     return told;
   }
+
+  std::function<bool(int rank)> is_stopped_;
 };
 
 TEST_P(SlowParts, AttackA2_ASlowRankIsWaitedForAndNamed) {
@@ -61,6 +67,15 @@ TEST_P(SlowParts, AttackA2_ASlowRankIsWaitedForAndNamed) {
 TEST_P(SlowParts, AttackA2_TheirLimitHasAMessageOfItsOwn) {
   EXPECT_THAT(spawn(milliseconds(1500), std::chrono::seconds(1)),
               ElementsAre("rank 1 is still saving after 1 s"));
+}
+
+TEST_P(SlowParts, AStoppedRankIsNotWaitedForAsASlowOne) {
+  for (const int stopped : {0, 1}) {  // rank 0 is there
+    is_stopped_ = [stopped](int rank) { return rank == stopped; };
+    const std::vector<std::string> told = spawn(milliseconds(2000), std::chrono::seconds(60));
+    EXPECT_THAT(told.back(),
+                HasSubstr(stopped == 1 ? "rank 1 did not take part for 0.1 s" : "still saving"));
+  }
 }
 
 TEST_P(SlowParts, AttackA2_OtherWaitsKeepTheirDeadline) {

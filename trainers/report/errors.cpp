@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "comm/die.h"
 #include "comm/gather.h"
@@ -27,6 +28,7 @@
 #include "core/memory_limit.h"
 #include "trainers/report/color.h"
 #include "trainers/report/print.h"
+#include "trainers/report/process.h"
 #include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
@@ -35,6 +37,12 @@ namespace {
 std::optional<int> known_rank;
 std::atomic<bool> summary_wanted = false;
 std::string run_directory;  // empty: there is none yet
+
+struct RankProcess {
+  uint64_t host = 0;  // host_of_processes()
+  int64_t pid = 0;
+};
+std::vector<RankProcess> processes;  // by rank; empty: not known
 
 constexpr const char* kLessMemory =
     "a smaller batch, fewer threads or loader workers, or higher limits (ulimit -v, ulimit -u)";
@@ -123,11 +131,24 @@ bool is_of_lost_peer(const std::exception& error) {
   return dynamic_cast<const CommError*>(&error) != nullptr;  // it names its rank
 }
 
+bool is_stopped(int rank) {
+  constexpr char kTraced = 't';
+  if (static_cast<size_t>(rank) >= processes.size()) return false;
+  const RankProcess& process = processes[static_cast<size_t>(rank)];
+  if (process.host != host_of_processes()) return false;
+  const char letter = letter_of(process.pid);
+  return letter == kProcessStopped || letter == kTraced;
+}
+
 // While this lives, the ranks are in a part that may take long.
 class SlowPartOf {
  public:
   SlowPartOf(Communicator& ranks, std::string_view doing)
-      : ranks_(ranks), part_{.doing = doing, .limit = std::chrono::minutes(10), .tell = note} {
+      : ranks_(ranks),
+        part_{.doing = doing,
+              .limit = std::chrono::minutes(10),
+              .tell = note,
+              .is_stopped = is_stopped} {
     ranks_.enter(&part_);
     if (ranks_.recorder() != nullptr) ranks_.recorder()->enter_part(doing, -1);
   }
@@ -247,6 +268,10 @@ void fail_rank(Communicator& ranks, const std::exception& error, const std::stri
   comm::die(static_cast<ExitCode>(code));
 }
 
+void watch_processes(Communicator& ranks) {
+  processes = comm::gather_value(ranks, RankProcess{host_of_processes(), ::getpid()});
+}
+
 void on_rank_0(Communicator& ranks, std::string_view doing, FunctionRef<void()> body) {
   const SlowPartOf part(ranks, doing);
   if (ranks.rank() == 0) body();
@@ -278,7 +303,7 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body, std::string_vie
   const std::vector<std::string> summaries = comm::collect_texts(ranks, summary);
   if (ranks.rank() == 0) print_summary(summaries[static_cast<size_t>(failed - codes.begin())]);
   ranks.barrier();
-  comm::die(static_cast<ExitCode>(*failed));
+  comm::die(comm::failure_code(*failed));
 }
 
 void suggest_batch(int64_t images) {

@@ -59,6 +59,10 @@ int report_early_error(const std::exception& error);
                             const std::exception& error,
                             const std::string& last_words = {});
 
+// Gathers the ranks' processes: ranks of this host that are stopped by a signal are then not waited
+// for as those with a slow disk are. A collective call.
+void watch_processes(Communicator& ranks);
+
 // Runs `body` on every rank and returns when it succeeded on all of them. Otherwise the lowest rank
 // that failed reports its error, and every rank leaves with that error's exit code. `body` may take
 // long: the ranks that wait print what for, as in "rank 2 is still opening the data".

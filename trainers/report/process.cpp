@@ -1,7 +1,11 @@
 #include "trainers/report/process.h"
 
+#include <cctype>
+#include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
+#include <system_error>
 
 #include <fmt/chrono.h>
 #include <sys/resource.h>
@@ -9,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/cuda/memory.h"
+#include "core/digest.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -24,6 +29,13 @@ double start_since_boot() {
   double ticks = 0;
   fields >> ticks;
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string text;
+  std::getline(file, text, '\0');  // unlike a stream's buffer, throws nothing where a read fails
+  return text;
 }
 
 }  // namespace
@@ -47,6 +59,22 @@ MemoryPeaks memory_peaks() {
   getrusage(RUSAGE_SELF, &usage);
   return {.host = int64_t{usage.ru_maxrss} * 1024,
           .device = static_cast<int64_t>(cuda::peak_bytes())};
+}
+
+uint64_t host_of_processes() {
+  std::error_code error;
+  const std::string place = text_of("/proc/sys/kernel/random/boot_id") +
+                            std::filesystem::read_symlink("/proc/self/ns/pid", error).string();
+  return digest(std::as_bytes(std::span(place)));
+}
+
+// The name before it may hold blanks and parentheses.
+char letter_of(int64_t pid) {
+  const std::string line = text_of(fmt::format("/proc/{}/stat", pid));
+  const size_t name = line.rfind(") ");
+  if (name == std::string::npos || name + 2 >= line.size()) return kProcessUnknown;
+  const char letter = line[name + 2];
+  return std::isalpha(static_cast<unsigned char>(letter)) != 0 ? letter : kProcessUnknown;
 }
 
 }  // namespace lockstep::trainers
