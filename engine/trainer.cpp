@@ -332,13 +332,20 @@ StepReport Trainer::step() {
     throw DivergedError(
         error.what(), error.why(), "a smaller optimizer.lr, or optimizer.clip_grad_norm 1");
   }
+  const trainers::ScaledStep& scaled = own.guard.scaled();
+  const bool skipped = scaled.newly_skipped > 0;
+  if (skipped) {
+    own.console.warn(
+        trainers::overflow_line(own.run.request.precision.loss_scaling->dynamic, scaled.scale));
+  }
   return {
       .step = own.steps,
       .epoch = epoch,
       .loss = totals.losses.front(),
       .accuracy = 100 * static_cast<double>(totals.correct1) / static_cast<double>(totals.images),
       .lr = lr,
-      .ends_epoch = own.steps % own.range.per_epoch == 0};
+      .ends_epoch = own.steps % own.range.per_epoch == 0,
+      .skipped = skipped};
 }
 
 void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) {

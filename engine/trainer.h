@@ -30,6 +30,7 @@ struct OptimizerOptions {
   double clip_grad_norm = 0;  // of all gradients together; 0: not clipped
 };
 
+// kStep and kCosine begin when the warm-up has ended.
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kConstant;
   int64_t step_epochs = 30;  // kStep: epochs between cuts by `gamma`, at least 1
@@ -75,6 +76,7 @@ struct StepReport {
   double accuracy = 0;  // percent, before the update
   double lr = 0;
   bool ends_epoch = false;
+  bool skipped = false;  // a gradient was not finite, so that no weight has changed
 };
 
 struct EvaluationReport {

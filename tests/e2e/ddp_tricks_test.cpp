@@ -104,6 +104,23 @@ TEST_F(DdpTricks, EarlyStoppingLeavesTheBestOfTheEpochsBefore) {
   EXPECT_EQ(read_metrics(dir_ / "stopped").back().at("epoch"), 1);
 }
 
+// The first epoch has rate 0, so that the second one is better.
+TEST_F(DdpTricks, ElsewhereTheEpochThatStopsTheRunMayBeTheBest) {
+  Arguments flags = kStopsAfterTwo;
+  flags.insert(flags.end(), {"--early-stopping-best", "--save-freq", "99", "--json"});
+  const ProgramResult result = run_program(line("counted", flags));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_EQ(read_json(dir_ / "counted" / "run.json").at("early_stop_epoch"), 1);
+  const nlohmann::json summary = nlohmann::json::parse(result.out);
+  EXPECT_EQ(summary.at("best").at("epoch"), 1);
+  EXPECT_EQ(summary.at("best").at("acc1"), summary.at("final").at("acc1"));
+  const ProgramResult same = run_program({"lockstep",
+                                          "diff",
+                                          (dir_ / "counted/checkpoints/best.safetensors").string(),
+                                          weights(dir_ / "counted")});
+  EXPECT_EQ(same.exit_code, 0) << said(same);
+}
+
 TEST_F(DdpTricks, EarlyStoppingSavesTheLastWeightsToo) {
   Arguments flags = kStopsAfterTwo;
   flags.insert(flags.end(), {"--save-freq", "99"});

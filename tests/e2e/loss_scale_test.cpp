@@ -119,6 +119,24 @@ TEST_F(LossScale, StopsAfterFiftySkippedSteps) {
   EXPECT_THAT(result.err, HasSubstr("each of them, at a loss scale of 1\n"));
 }
 
+TEST_F(LossScale, ARunThatAppliesNoStepFails) {
+  const Arguments scaled = {"--loss-scale", "128", "--max-steps", "6"};
+  const ProgramResult none = run(1, "none", scaled, "inf:rank=0,step=1,count=100");
+  EXPECT_EQ(none.exit_code, 6) << said(none);
+  EXPECT_THAT(none.err, HasSubstr("no step of the run was applied: all were skipped\n"));
+  EXPECT_THAT(none.out, HasSubstr(" · 6 steps, of which 6 were skipped · "));
+  EXPECT_EQ(read_json(path("none") / "run.json").at("exit_code"), 6);
+  EXPECT_EQ(read_json(path("none") / "run.json").at("skipped_steps"), 6);
+
+  const ProgramResult some =
+      run(2, "none", {"--loss-scale", "128", "--resume", "auto", "--json"}, "inf:rank=0,step=8");
+  EXPECT_EQ(some.exit_code, 0) << said(some);
+  EXPECT_THAT(some.err, HasSubstr(" · 10 steps, of which 7 were skipped · "));
+  EXPECT_EQ(nlohmann::json::parse(some.out).at("skipped_steps"), 7);
+  const ProgramResult list = run_program({"lockstep", "runs", dir_.path().string()});
+  EXPECT_THAT(list.out, HasSubstr("10 (7 skipped)"));
+}
+
 TEST_F(LossScale, RefusesOtherScales) {
   for (const char* scale : {"0", "-1", "big", "inf", "1e39"}) {
     const ProgramResult result = run_program(line("bad", {"--loss-scale", scale}));

@@ -1,5 +1,6 @@
 // Items of the tutorials that are visible in whole runs. The number in a test's name is the number
 // of the item.
+#include <algorithm>
 #include <regex>
 #include <thread>
 
@@ -169,6 +170,24 @@ TEST(Tutorial, Item3_12CsvHasARowAnEpochOfAResumedRunToo) {
                                     last.at("loss").get<double>(),
                                     last.at("acc1").get<double>(),
                                     last.at("acc5").get<double>())));
+}
+
+// Their scripts test once, at the end, and a flag may ask for more.
+TEST(Tutorial, TheDemosEvaluateAsOftenAsAFlagSays) {
+  const TempDir dir;
+  write_small_mnist(dir / "mnist", 64, 20);
+  const auto evaluations = [&](const std::string& name, const Arguments& more) {
+    Arguments line = {"train_convnet", (dir / "mnist").string(), "--dataset", "mnist"};
+    line.insert(line.end(), {"--preset", "demo-baseline", "-o", (dir / name).string()});
+    line.insert(line.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(line);
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    return std::ranges::count_if(read_metrics(dir / name), [](const nlohmann::json& each) {
+      return each.at("split") == "val";
+    });
+  };
+  EXPECT_EQ(evaluations("preset", {}), 1);
+  EXPECT_EQ(evaluations("asked", {"--eval-freq", "1"}), 3);
 }
 
 // The expected values are PyTorch 2.9's for the same samples: batches of 4 on one rank, of 8 on

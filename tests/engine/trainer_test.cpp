@@ -288,6 +288,23 @@ TEST(Trainer, PrintsNothing) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
+TEST(Trainer, WarnsOfASkippedStepAndReportsIt) {
+  std::vector<std::string> warnings;
+  int64_t skipped = 0;
+  spawn(1, [&](Communicator& peers) {
+    Mt19937 rng(42);
+    nn::ConvNet network(nn::Init{rng});
+    TrainerOptions options = short_options();
+    options.precision.level = 2;
+    options.warn = [&](const std::string& text) { warnings.push_back(text); };
+    Trainer trainer(peers, network, data::open_digits(), options);
+    for (int i = 0; i < 3; ++i) skipped += trainer.step().skipped ? 1 : 0;
+  });
+  EXPECT_GT(skipped, 0);
+  ASSERT_EQ(std::ssize(warnings), skipped);
+  EXPECT_TRUE(warnings[0].starts_with("Gradient overflow.  Skipping step, ")) << warnings[0];
+}
+
 TEST(Trainer, TwoWithOtherSettingsSideBySideHaveTheBitsOfEachAlone) {
   TrainerOptions other = short_options();
   other.batch = 32;

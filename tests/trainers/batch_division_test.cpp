@@ -137,14 +137,36 @@ INSTANTIATE_TEST_SUITE_P(
                 "--global-batch-size 96 or 104, or --batches-per-allreduce 5 or 10"}));
 
 TEST(Mixing, WantsTwoImagesInAShard) {
-  const auto check = [](const std::string& line) {
+  const auto check = [](const std::string& line, int64_t images = 1000) {
     const RunRequest request = make_run_request(options_of(line));
-    return usage_error([&] { check_mixing(request, divide_batch(request, 1, 1)); });
+    return usage_error([&] { check_mixing(request, divide_batch(request, 1, 1), images); });
   };
   EXPECT_TRUE(check("-b 16 --shards 16 --mixup 0.8"));
   EXPECT_TRUE(check("-b 1 --cutmix 1"));
   EXPECT_FALSE(check("-b 16 --shards 8 --mixup 0.8"));
   EXPECT_FALSE(check("-b 16 --shards 16"));
+  EXPECT_TRUE(check("-b 64 --shards 8 --mixup 0.8", 8)) << "no step has more images";
+  EXPECT_FALSE(check("-b 64 --shards 8 --mixup 0.8", 9));
+}
+
+// "12 of 20, --shards 10" of a step's images are not mixed.
+std::string unmixed(const std::string& line, int64_t images = 1000) {
+  const RunRequest request = make_run_request(options_of(line));
+  const auto mixing = mixing_of(request, divide_batch(request, 1, 1), images);
+  if (!mixing) return "none";
+  return fmt::format("{} of {}, {}", mixing->unmixed, mixing->images, mixing->remedy);
+}
+
+TEST(Mixing, CountsTheImagesWithoutAPartner) {
+  EXPECT_EQ(unmixed("-b 20 --shards 16"), "none");
+  EXPECT_EQ(unmixed("-b 20 --shards 16 --mixup 0.8"), "12 of 20, --shards 10");
+  EXPECT_EQ(unmixed("-b 24 --shards 8 --cutmix 1"), "8 of 24, --shards 6");
+  EXPECT_EQ(unmixed("-b 64 --shards 16 --mixup 0.2"), "0 of 64, ");
+  EXPECT_EQ(unmixed("-b 5 --mixup 0.2"), "1 of 5, ");
+  EXPECT_EQ(unmixed("-b 12 --shards 4 --bn-groups 2 --batches-per-allreduce 2 --mixup 1"),
+            "8 of 24, --shards 2");
+  EXPECT_EQ(unmixed("-b 64 --shards 8 --mixup 0.8", 20), "4 of 20, --shards 5")
+      << "of a data set that is smaller than the batch";
 }
 
 TEST(DropLast, WantsAWholeStep) {

@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"--epochs -1", "bad value: --epochs -1", kEpochs, "--epochs 1"},
         Refused{"--start-epoch 1.5",
                 "bad value: --start-epoch 1.5",
-                "--start-epoch takes a whole number from 0 to 1000000",
+                "--start-epoch takes a whole number from 0 to 999999",
                 "--start-epoch 0"},
         Refused{"--epochs 3x", "bad value: --epochs 3x", kEpochs, "--epochs 3"},
         Refused{"--epochs 99999999999999999999",

@@ -31,7 +31,7 @@ std::vector<std::string> advice(const std::string& line,
                                 Program program = Program::kTrainConvnet,
                                 const HostShare& host = {2, 2, 1}) {
   const RunRequest request = make_run_request(testing::options_of(line, {}, program));
-  return run_advice(request, {.ranks = 1, .images = 256}, host);
+  return run_advice(request, {.ranks = 1, .images = 256, .shards = 128}, 255, host);
 }
 
 auto one_line(const std::string& part) {
@@ -91,6 +91,19 @@ TEST(RunAdvice, AMetricThatImprovesAgainstTheMode) {
   EXPECT_THAT(advice(plateau), kQuiet);
   EXPECT_THAT(advice(plateau + "--plateau-on acc"), kQuiet);
   EXPECT_THAT(advice(plateau + "--plateau-on acc --plateau-mode max"), kQuiet);
+}
+
+TEST(RunAdvice, EarlyStoppingBeforeAPlateausCut) {
+  const std::string plateau = "--lr-scheduler plateau --plateau-patience 3 --early-stopping ";
+  EXPECT_THAT(advice(plateau + "4"), one_line("--plateau-patience 3 cuts the rate: --early-stop"));
+  for (const char* quiet : {"5", "0", "1 --plateau-on acc"}) {
+    EXPECT_THAT(advice(plateau + quiet), kQuiet) << quiet;
+  }
+  EXPECT_THAT(advice("--early-stopping 1"), kQuiet);
+}
+
+TEST(RunAdvice, ImagesThatAreNotMixed) {
+  EXPECT_THAT(advice("--mixup 0.2"), one_line("1 of the 255 images of a step stay unmixed"));
 }
 
 TEST(FlagAdvice, TheToolNamesItsOwnFlagsAlone) {

@@ -31,6 +31,10 @@ TEST(Presets, AreTheTutorials) {
   EXPECT_EQ(ddp.text("opt-level"), "O1");
   EXPECT_THAT(ddp.notes, IsEmpty());
   EXPECT_FALSE(options_of("--preset demo-ddp --no-sync-bn").boolean("sync-bn"));
+  for (const std::string preset : {"--preset demo-baseline", "--preset demo-ddp"}) {
+    EXPECT_EQ(options_of(preset).integer("eval-freq"), kMaxEpochs) << "at the end alone";
+    EXPECT_EQ(options_of(preset + " --eval-freq 1").integer("eval-freq"), 1);
+  }
 }
 
 TEST(Presets, OfImagenetAreTheExamples) {
@@ -47,6 +51,7 @@ TEST(Presets, OfImagenetAreTheExamples) {
   EXPECT_TRUE(apex.boolean("scale-lr"));
   EXPECT_EQ(apex.integer("warmup-epochs"), 5);
   EXPECT_EQ(apex.text("lr-milestones"), "30,60,80");
+  EXPECT_FALSE(apex.boolean("warmup-prefix")) << "they count from epoch 0";
   EXPECT_THAT(refusal("--preset apex-imagenet"), HasSubstr("bad value: --preset apex-imagenet"));
 }
 

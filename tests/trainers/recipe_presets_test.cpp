@@ -205,7 +205,9 @@ TEST(MinLr, IsRefusedWhereNothingFallsToIt) {
   for (const char* line : {"--min-lr 1e-6",
                            "--lr-scheduler linear --min-lr 1e-6",
                            "--no-warmup-prefix --lr-scheduler cosine",
-                           "--no-warmup-prefix --warmup-epochs 2 --lr-scheduler step"}) {
+                           "--no-warmup-prefix --lr-scheduler step",
+                           "--no-warmup-prefix --warmup-epochs 2",
+                           "--no-warmup-prefix --warmup-epochs 2 --lr-scheduler plateau"}) {
     EXPECT_THAT(refused(line), HasSubstr("would change nothing")) << line;
   }
 }

@@ -188,10 +188,98 @@ TEST(Differences, NameEachSettingWithBothValues) {
   EXPECT_THAT(differences(now, testing::tiny_identity()), ElementsAre());
 }
 
+TEST(Differences, EpochsHaveANoteOfTheirOwn) {
+  RunIdentity now = testing::tiny_identity();
+  RunIdentity before = testing::tiny_identity();
+  now.settings["epochs"] = "8";
+  before.settings["epochs"] = "4";
+  EXPECT_THAT(differences(now, before), ElementsAre());
+}
+
+// Programs that recorded no epochs counted cuts from epoch 0.
+TEST(Differences, NameTheBeginningOfCutsBehindAWarmUp) {
+  RunIdentity now = testing::tiny_identity();
+  for (const auto& [name, value] : {std::pair{"lr-scheduler", "step"},
+                                    std::pair{"warmup-epochs", "2"},
+                                    std::pair{"warmup-prefix", "true"}}) {
+    now.settings[name] = value;
+  }
+  const RunIdentity earlier = now;
+  now.settings["epochs"] = "8";
+  EXPECT_THAT(differences(now, now), ElementsAre());
+  EXPECT_THAT(differences(now, earlier), ElementsAre("warmup-prefix is true, was false"));
+  now.settings["warmup-prefix"] = "false";
+  EXPECT_THAT(differences(now, earlier), ElementsAre());
+  for (const auto& [name, value] :
+       {std::pair{"lr-scheduler", "cosine"}, std::pair{"warmup-epochs", "0"}}) {
+    RunIdentity other = earlier;
+    other.settings[name] = value;
+    RunIdentity resumed = other;
+    resumed.settings["epochs"] = "8";
+    EXPECT_THAT(differences(resumed, other), ElementsAre()) << name;
+  }
+}
+
+// Resumes a run of two steps per epoch after step 6 with 8 epochs; it had `epochs`.
+std::string epochs_note(const std::string& line,
+                        const std::string& epochs = "4",
+                        int64_t steps = 6) {
+  const RunRequest request = make_run_request(options_of("--epochs 8 --lr 0.1 " + line));
+  const ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1)};
+  CheckpointRecord before{.run = testing::tiny_identity(), .position = {}, .model_digest = {}};
+  before.position.steps = before.position.applied = steps;
+  before.position.schedule = R"({"factor":0.5,"bad_epochs":0})";
+  if (!epochs.empty()) before.run.settings["epochs"] = epochs;
+  return note_on_epochs(run, 2, before).value_or("none");
+}
+
+TEST(NoteOnEpochs, NamesTheRatesThatFollow) {
+  const std::string what = "note: epochs is 8, was 4 in the checkpoint's run: the rate ";
+  EXPECT_EQ(epochs_note("--lr-scheduler cosine"),
+            what + "goes on at 0.06913417, not at 0.01464466");
+  EXPECT_EQ(epochs_note("--lr-scheduler linear"), what + "goes on at 0.0625, not at 0.025");
+  EXPECT_EQ(epochs_note("--lr-scheduler poly --poly-power 2"),
+            what + "goes on at 0.0390625, not at 0.00625");
+  EXPECT_THAT(epochs_note("--lr-scheduler onecycle"), HasSubstr(what + "goes on at 0.09"));
+  EXPECT_THAT(epochs_note("--lr-scheduler triangular"), HasSubstr(what + "goes on at 0.0"));
+  EXPECT_EQ(epochs_note("--lr-scheduler cosine", "4", 8), what + "goes on at 0.05, not at 0")
+      << "of a finished run";
+  EXPECT_EQ(epochs_note("--lr-scheduler cosine --warmup-epochs 4"),
+            what + "differs from step 10 on");
+  EXPECT_EQ(epochs_note("--lr-scheduler triangular --triangular-peak 1", "7.9", 3), "none")
+      << "as many steps";
+}
+
+TEST(NoteOnEpochs, IsLeftOutWhereNoRateChanges) {
+  for (const char* line : {"--lr-scheduler const",
+                           "--lr-scheduler step --lr-step-size 2",
+                           "--lr-scheduler multistep --lr-milestones 2,5",
+                           "--lr-scheduler plateau",
+                           "--lr-scheduler cosine --min-lr 0.1",
+                           "--warmup-epochs 2"}) {
+    EXPECT_EQ(epochs_note(line), "none") << line;
+  }
+  for (const char* was : {"8", "8.0", "", "nan", "-1", "0", "1e300", "text"}) {
+    EXPECT_EQ(epochs_note("--lr-scheduler cosine", was), "none") << was;
+  }
+  EXPECT_THAT(epochs_note("--lr-scheduler plateau --warmup-epochs 1 --warmup-method frozen-cosine"),
+              HasSubstr("the rate goes on at 0.0"));
+  EXPECT_THAT(epochs_note("--lookahead --lookahead-variant airbench"), HasSubstr("Lookahead"));
+}
+
 TEST(Differences, ALongValueIsComparedWhole) {
   RunIdentity now = testing::tiny_identity();
   now.settings["param-groups"] = std::string(200, 'a') + "\\d";
   EXPECT_THAT(differences(now, now), ElementsAre());
+}
+
+TEST(Differences, NameTheOrderOfSumsWhereItIsKnown) {
+  RunIdentity now = testing::tiny_identity();
+  RunIdentity before = testing::tiny_identity();
+  now.environment["algorithm"] = "none";
+  EXPECT_THAT(differences(now, before), ElementsAre());
+  before.environment["algorithm"] = "tree";
+  EXPECT_THAT(differences(now, before), ElementsAre("algorithm is none, was tree"));
 }
 
 TEST(Differences, NameTheEnginesOfCudnn) {
@@ -213,15 +301,16 @@ TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1)};
   const RunIdentity identity = identity_of(run, options, kData, {});
   EXPECT_EQ(identity.settings.at("lr"), "0.5");
+  EXPECT_EQ(identity.settings.at("epochs"), "9");
   EXPECT_EQ(identity.environment.at("wire"), "f16");
+  EXPECT_EQ(identity.environment.at("algorithm"), "tree");
   EXPECT_FALSE(identity.environment.contains("plan_choices"));  // absent, as in older files
   run.plan_choices = "5b7e";
   EXPECT_EQ(identity_of(run, options, kData, {}).environment.at("plan_choices"), "5b7e");
   EXPECT_EQ(identity.seeds.run, 4U);
   EXPECT_EQ(identity.seeds.order, 5U);
   EXPECT_EQ(identity.seeds.weights, 4U);
-  for (const char* name :
-       {"epochs", "print-freq", "seed", "seed-order", "early-stopping", "batch-size"}) {
+  for (const char* name : {"print-freq", "seed", "seed-order", "early-stopping", "batch-size"}) {
     EXPECT_FALSE(identity.settings.contains(name)) << name;
   }
 }

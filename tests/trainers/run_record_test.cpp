@@ -156,8 +156,7 @@ TEST(RunRecord, ASummaryHasTheRecordsFigures) {
   record.exit_code = ExitCode::kDone;
   record.digest = 0xabc;
   record.final_metrics = FinalMetrics{.images_per_s = 2e4};
-  result.best = {.correct1 = 3, .total = 4};
-  result.best_epoch = 2;
+  result.best = {{.correct1 = 3, .total = 4}, 2};
   const std::string line = summary_json(record, "runs/a", result);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   got = json::parse(line);
@@ -169,6 +168,21 @@ TEST(RunRecord, ASummaryHasTheRecordsFigures) {
   result.saved = false;
   got = json::parse(summary_json(record, "runs/a", result));
   EXPECT_EQ(got["error"]["what"], "the last state of the run is not saved");
+}
+
+TEST(RunRecord, ARunThatAppliedNoStepHasFailed) {
+  TrainingResult result;
+  result.steps = result.skipped.count = 20;
+  EXPECT_EQ(exit_code_of(result), ExitCode::kDone) << "others may have been applied before";
+  result.skipped.all = true;
+  EXPECT_EQ(exit_code_of(result), ExitCode::kDiverged);
+  const json got = json::parse(summary_json(started(), "runs/a", result));
+  EXPECT_EQ(got["skipped_steps"], 20);
+  EXPECT_EQ(got["error"]["what"], "no step of the run was applied: all were skipped");
+  result.stopped = true;
+  EXPECT_EQ(exit_code_of(result), ExitCode::kStopped);
+  result.saved = false;
+  EXPECT_EQ(exit_code_of(result), ExitCode::kEnvironment);
 }
 
 TEST(RunRecord, IsReadBack) {

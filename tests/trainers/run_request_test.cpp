@@ -184,6 +184,16 @@ TEST(RunRequest, PresetsKeepRawPixels) {
   EXPECT_FALSE(request_of("--preset demo-ddp --normalize dataset").normalize);
 }
 
+// 2^53 and the next number are one in doubles.
+TEST(RunRequest, WholeNumbersBeyondTheirRangeAreRefusedExactly) {
+  EXPECT_EQ(request_of("--seed 9007199254740992").seeds.run, 1ULL << 53U);
+  for (const char* flag : {"--seed", "--seed-order", "--seed-weights"}) {
+    for (const char* value : {"9007199254740993", "9223372036854775807", "9223372036854775808"}) {
+      EXPECT_TRUE(usage_error([&] { request_of(fmt::format("{} {}", flag, value)); })) << value;
+    }
+  }
+}
+
 TEST(RunRequest, SeedsOfOrderAndWeightsFollowTheSeedUnlessGiven) {
   const RunRequest one = request_of("--seed 5");
   EXPECT_EQ(one.seeds.order, 5U);
@@ -199,9 +209,13 @@ TEST(RunRequest, EarlyStoppingHasADelta) {
   const RunRequest request = request_of("--early-stopping 3 --early-stopping-delta 0.5");
   EXPECT_EQ(request.early_stopping.patience, 3);
   EXPECT_EQ(request.early_stopping.delta, 0.5);
-  const auto idle = usage_error([] { request_of("--early-stopping-delta 0.5"); });
-  ASSERT_TRUE(idle);
-  EXPECT_THAT(idle->what(), HasSubstr("would change nothing"));
+  for (const char* idle : {"--early-stopping-delta 0.5", "--no-early-stopping-best"}) {
+    const auto error = usage_error([&] { request_of(idle); });
+    ASSERT_TRUE(error) << idle;
+    EXPECT_THAT(error->what(), HasSubstr("would change nothing"));
+  }
+  EXPECT_TRUE(request.early_stopping.last_may_be_best);
+  EXPECT_FALSE(request_of("--preset ddp-tricks").early_stopping.last_may_be_best);
 }
 
 TEST(RunRequest, ImagesGrowFromOneSideDuringEpochs) {

@@ -183,15 +183,37 @@ TEST(Warmup, LinearThenCosineIsTorchvisions) {
               rates({.001, .034, .067, .1, .09045085, .06545085, .03454915, .00954915, 0}));
 }
 
+// torchvision: SequentialLR of LinearLR(.01, 2) and StepLR(3) or MultiStepLR([3]); Apex and
+// DeepLearningExamples count from the run's first epoch.
+TEST(Warmup, CutsCountFromItsEndUnlessToldOtherwise) {
+  for (const ScheduleKind kind : {ScheduleKind::kStep, ScheduleKind::kMultiStep}) {
+    ScheduleConfig config{.kind = kind,
+                          .on_updates = false,
+                          .step_size = 3,
+                          .milestones = {3, 6},
+                          .warmup = {.epochs = 2}};
+    EXPECT_THAT(by_epoch(Schedule(config, 0.1, 9, 2), 9, 2),
+                rates({.001, .0505, .1, .1, .1, .01, .01, .01, .001}));
+    config.warmup.is_prefix = false;
+    EXPECT_THAT(by_epoch(Schedule(config, 0.1, 9, 2), 9, 2),
+                rates({.001, .0505, .1, .01, .01, .01, .001, .001, .001}));
+    config.warmup = {.epochs = 4, .decay = 1};
+    EXPECT_THAT(by_epoch(Schedule(config, 0.1, 9, 2), 9, 2),
+                rates({.1, .1, .1, .1, .1, .1, .1, .01, .01}))
+        << "no cut within the warm-up";
+  }
+}
+
 // Item 1.9: the values of the tutorial's adjust_learning_rate, which counts steps from 1.
 TEST(Warmup, ApexOvershootsALittle) {
   constexpr int64_t kSteps = 770;
-  const Schedule schedule({.kind = ScheduleKind::kMultiStep,
-                           .milestones = {30, 60, 80},
-                           .warmup = {.epochs = 5, .method = WarmupMethod::kApex}},
-                          0.65,
-                          90,
-                          kSteps);
+  const Schedule schedule(
+      {.kind = ScheduleKind::kMultiStep,
+       .milestones = {30, 60, 80},
+       .warmup = {.epochs = 5, .method = WarmupMethod::kApex, .is_prefix = false}},
+      0.65,
+      90,
+      kSteps);
   const auto lr = [&](int64_t epoch, int64_t step) {
     return schedule.lr(epoch * kSteps + step - 1);
   };

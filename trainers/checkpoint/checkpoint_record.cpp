@@ -25,9 +25,12 @@ constexpr const char* kSeedOrderKey = "seed_order";  // absent: the seed
 constexpr const char* kSeedWeightsKey = "seed_weights";
 constexpr const char* kEvaluationKey = "evaluation";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
+// Not known of earlier programs' runs.
 constexpr const char* kOnednnIsaKey = "onednn_isa";
+constexpr const char* kAlgorithmKey = "algorithm";
 // Keys of the environment that only runs on CUDA have, or only files of later programs.
-constexpr const char* kLaterKeys[] = {"cublaslt", "cudnn", "plan_choices", kOnednnIsaKey};
+constexpr const char* kLaterKeys[] = {
+    "cublaslt", "cudnn", "plan_choices", kOnednnIsaKey, kAlgorithmKey};
 
 template <class T, class Plain>
 concept Possibly = std::same_as<std::remove_const_t<T>, Plain>;  // const or not
@@ -186,6 +189,18 @@ void compare(const Texts& now, const Texts& before, std::vector<std::string>& fo
   }
 }
 
+// The settings but for the epochs, with what programs did that did not record these.
+Texts comparable(Texts settings) {
+  const auto is = [&](const char* name, std::string_view value) {
+    const auto found = settings.find(name);
+    return found != settings.end() && found->second == value;
+  };
+  const bool is_recent = settings.erase(kEpochs) > 0;
+  const bool cuts = is("lr-scheduler", "step") || is("lr-scheduler", "multistep");
+  if (!is_recent && cuts && !is("warmup-epochs", "0")) settings["warmup-prefix"] = "false";
+  return settings;
+}
+
 }  // namespace
 
 std::string format_version() {
@@ -249,9 +264,11 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
 std::vector<std::string> differences(const RunIdentity& now, const RunIdentity& before) {
   std::vector<std::string> found;
   Texts environment = now.environment;
-  if (!before.environment.contains(kOnednnIsaKey)) environment.erase(kOnednnIsaKey);  // not known
+  for (const char* key : {kOnednnIsaKey, kAlgorithmKey}) {
+    if (!before.environment.contains(key)) environment.erase(key);
+  }
   compare(environment, before.environment, found);
-  compare(now.settings, before.settings, found);
+  compare(comparable(now.settings), comparable(before.settings), found);
   return found;
 }
 

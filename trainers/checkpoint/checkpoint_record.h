@@ -25,8 +25,8 @@ struct RunIdentity {
   int64_t start_epoch = 0;
   std::string data_digest;
   // A resumed run may have other values, and then has other bits.
-  Texts environment;  // isa, lockstep, onednn (versions), onednn_isa; wire, predivide (of
-                      // gradients); where the run has them: cublaslt, cudnn (versions),
+  Texts environment;  // isa, lockstep, onednn (versions), onednn_isa; wire, predivide, algorithm
+                      // (of gradients); where the run has them: cublaslt, cudnn (versions),
                       // plan_choices (digest of its engines)
   Texts settings;     // flags that shape the training: "lr" and so on
   EvaluationRecord evaluation = {};  // unknown in files from before it was recorded
@@ -69,6 +69,10 @@ struct CheckpointRecord {
 std::string format_version();
 inline constexpr const char* kVersionKey = "format_version";
 
+// A key of RunIdentity::settings. Programs that did not record it counted the cuts of step and
+// multistep from epoch 0, warm-up or not.
+inline constexpr const char* kEpochs = "epochs";
+
 // The record as metadata of a safetensors file.
 Texts to_metadata(const CheckpointRecord& record);
 // Errors: CheckpointError, naming `file`, for another major version.
@@ -81,7 +85,7 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file);
 EvaluationRecord recorded_evaluation(const Texts& metadata, const std::string& file);
 
 // "isa is x86-64-v3, was x86-64-v4" for each difference between the runs' environments and
-// settings.
+// settings, except their epochs.
 std::vector<std::string> differences(const RunIdentity& now, const RunIdentity& before);
 
 }  // namespace lockstep::trainers

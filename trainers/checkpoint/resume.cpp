@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "core/words.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/config/run_files.h"
+#include "trainers/model/schedule.h"
 #include "trainers/torch_file/torch_file.h"
 
 namespace lockstep::trainers {
@@ -177,17 +179,17 @@ int64_t kept_repeats(const Options& options, const RunIdentity& before) {
   return std::max<int64_t>(1, parse_int(was).value_or(1));
 }
 
-// Whether the flag shapes the training. Not those that say where a run ends or that it takes no
-// step, nor those that RunIdentity has fields for.
+// Whether the flag shapes the training. Not those that only say where a run ends or that it takes
+// no step, nor those that RunIdentity has fields for.
 bool shapes_training(const Flag& flag) {
-  constexpr std::string_view kExcluded[] = {"epochs",
-                                            "start-epoch",
+  constexpr std::string_view kExcluded[] = {"start-epoch",
                                             "max-steps",
                                             "batch-size",
                                             "global-batch-size",
                                             "batches-per-allreduce",
                                             "early-stopping",
                                             "early-stopping-delta",
+                                            "early-stopping-best",
                                             "seed",
                                             "seed-order",
                                             "seed-weights",
@@ -242,6 +244,8 @@ RunIdentity identity_of(const ResolvedRun& run,
   identity.environment.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());
   if (!run.plan_choices.empty()) identity.environment["plan_choices"] = run.plan_choices;
   identity.environment["wire"] = name_of(run.request.exchange.wire);
+  const ExchangeConfig& exchange = run.request.exchange;
+  identity.environment["algorithm"] = exchange.keeps_bits() ? "tree" : algorithm_name(exchange);
   identity.environment["predivide"] = fmt::format("{}", run.request.exchange.predivide);
   for (const ResolvedFlag& flag : options.resolved()) {
     if (shapes_training(*find_flag("--" + flag.name))) identity.settings[flag.name] = flag.value;
@@ -254,6 +258,41 @@ RunIdentity identity_of(const ResolvedRun& run,
   set("drop-last", run.batch.drop_last ? "true" : "false");
   set("aug-repeats", std::to_string(run.batch.repeats));
   return identity;
+}
+
+std::optional<std::string> note_on_epochs(const ResolvedRun& run,
+                                          int64_t steps_per_epoch,
+                                          const CheckpointRecord& before) {
+  const auto recorded = before.run.settings.find(kEpochs);
+  if (recorded == before.run.settings.end()) return std::nullopt;  // by an earlier program
+  const double now = run.request.epochs;
+  const double was = parse_float(recorded->second).value_or(now);
+  if (was == now || !(was >= 1 && was <= kMaxEpochs)) return std::nullopt;
+  const std::string what =
+      fmt::format("note: epochs is {:g}, was {:g} in the checkpoint's run: ", now, was);
+  const OptimizerConfig& optimizer = run.request.optimizer;
+  const auto schedule_of = [&](double epochs) {
+    Schedule schedule(
+        optimizer.schedule, optimizer.base_lr(run.batch.images), epochs, steps_per_epoch);
+    schedule.restore(before.position.schedule);
+    return schedule;
+  };
+  const Schedule ours = schedule_of(now);
+  const Schedule theirs = schedule_of(was);
+  const int64_t next = before.position.applied;
+  if (ours.lr(next) != theirs.lr(next)) {
+    return what +
+           fmt::format("the rate goes on at {:.7g}, not at {:.7g}", ours.lr(next), theirs.lr(next));
+  }
+  const int64_t end = std::max(next, run.request.steps(steps_per_epoch));
+  const int64_t first = *std::ranges::partition_point(
+      std::views::iota(next, end + 1),
+      [&](int64_t step) { return step < end && ours.lr(step) == theirs.lr(step); });
+  if (first < end) return what + fmt::format("the rate differs from step {} on", first + 1);
+  const bool ends_at_slow_weights =
+      optimizer.lookahead && optimizer.lookahead->variant == nn::LookaheadVariant::kAirbench;
+  if (!ends_at_slow_weights) return std::nullopt;
+  return what + "Lookahead's slow weights move otherwise";
 }
 
 RunRequest request_of_resumed_run(RunRequest request,

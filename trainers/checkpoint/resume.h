@@ -34,6 +34,11 @@ RunIdentity identity_of(const ResolvedRun& run,
                         const std::string& data_digest,
                         const EvaluationRecord& evaluation);
 
+// Returns a note where the run goes on with another number of epochs, and other rates for that.
+std::optional<std::string> note_on_epochs(const ResolvedRun& run,
+                                          int64_t steps_per_epoch,
+                                          const CheckpointRecord& before);
+
 // Returns `request` with the batch, micro-steps, shards, groups, seeds and first epoch of `before`.
 // Errors: CheckpointError for a flag that was given with another value, or other data; UsageError
 // when there are more ranks than shards.

@@ -330,9 +330,13 @@ fs::path StartingPoint::newest_in_place() const {
   return resumed_ && existing_run_ == ExistingRun::kContinue ? newest_on_disk_ : fs::path();
 }
 
-std::vector<std::string> StartingPoint::notes(const RunIdentity& now) const {
+std::vector<std::string> StartingPoint::notes(const RunIdentity& now,
+                                              const ResolvedRun& run,
+                                              const data::DatasetPair& data) const {
   std::vector<std::string> notes = notes_;
   if (!record_) return notes;
+  const int64_t per_epoch = steps_per_epoch(run.batch, data.train->size());
+  if (const auto note = note_on_epochs(run, per_epoch, *record_)) notes.push_back(*note);
   for (const std::string& difference : differences(now, record_->run)) {
     notes.push_back(fmt::format(
         "note: {} in the checkpoint's run: bits may differ from an uninterrupted one", difference));

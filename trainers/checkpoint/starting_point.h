@@ -60,7 +60,9 @@ class StartingPoint {
   // The newest sound checkpoint of the run directory; empty: none yet.
   std::filesystem::path newest_in_place() const;
   // Notes for the user.
-  std::vector<std::string> notes(const RunIdentity& now) const;
+  std::vector<std::string> notes(const RunIdentity& now,
+                                 const ResolvedRun& run,
+                                 const data::DatasetPair& data) const;
   // Overwrites the model's weights where --resume or --pretrained asks for it, once; returns
   // main.py's lines about it. Errors: CheckpointError.
   std::vector<std::string> load(nn::Module& model);

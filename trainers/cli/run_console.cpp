@@ -3,9 +3,9 @@
 namespace lockstep::trainers {
 namespace {
 
-TutorialLines tutorial_lines(const std::string& preset) {
-  if (preset.starts_with("demo-")) return TutorialLines::kDemo;
-  return preset == "ddp-tricks" ? TutorialLines::kTricks : TutorialLines::kNone;
+TutorialLines tutorial_lines(const RunRequest& request) {
+  if (request.preset.starts_with("demo-")) return TutorialLines::kDemo;
+  return request.tricks_lines ? TutorialLines::kTricks : TutorialLines::kNone;
 }
 
 }  // namespace
@@ -16,7 +16,7 @@ Console make_console(const Job& job) {
   return Console(
       {.prints = job.ranks.rank() == 0,
        .quiet = request.quiet,
-       .tutorial = only_prints ? TutorialLines::kNone : tutorial_lines(request.preset),
+       .tutorial = only_prints ? TutorialLines::kNone : tutorial_lines(request),
        .progress = choose_progress(request.progress, job.launch.launcher != comm::Launcher::kNone),
        .json = request.json && !only_prints});
 }

@@ -11,6 +11,7 @@ namespace lockstep::trainers {
 void warn_at_start(const Job& job,
                    const RunRequest& request,
                    const BatchDivision& batch,
+                   int64_t dataset_images,
                    const LibraryVersions& libraries,
                    Console& console) {
   const bool computes = !request.lr_dry_run && !request.explain_precision;
@@ -34,7 +35,8 @@ void warn_at_start(const Job& job,
     }
   }
   if (request.evaluate) return;
-  for (const std::string& line : run_advice(request, batch, host_share(job.launch.local_size))) {
+  const HostShare host = host_share(job.launch.local_size);
+  for (const std::string& line : run_advice(request, batch, dataset_images, host)) {
     console.warn(line);
   }
 }

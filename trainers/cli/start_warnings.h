@@ -13,6 +13,7 @@ namespace lockstep::trainers {
 void warn_at_start(const Job& job,
                    const RunRequest& request,
                    const BatchDivision& batch,
+                   int64_t dataset_images,
                    const LibraryVersions& libraries,
                    Console& console);
 

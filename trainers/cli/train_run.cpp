@@ -198,11 +198,11 @@ class Run {
     std::vector<std::string> notes = parts_.start.options().notes;
     if (!parts_.route.note.empty()) notes.push_back(parts_.route.note);
     if (!parts_.engines.note.empty()) notes.push_back(parts_.engines.note);
-    for (const std::string& note : parts_.start.notes(identity())) notes.push_back(note);
-    for (const std::string& note :
-         main_py_notes(parts_.start.options(), parts_.run, parts_.job.launch)) {
-      notes.push_back(note);
-    }
+    const auto add = [&](const std::vector<std::string>& more) {
+      notes.insert(notes.end(), more.begin(), more.end());
+    };
+    add(parts_.start.notes(identity(), parts_.run, parts_.data.sets));
+    add(main_py_notes(parts_.start.options(), parts_.run, parts_.job.launch));
     return notes;
   }
 
@@ -287,9 +287,7 @@ class Run {
     const double wall_s = seconds_since_process_start();
     ranks_.broadcast(std::as_writable_bytes(std::span(&result.saved, 1)), 0);
     if (keeper_ && result.saved) keeper_->remove();
-    const ExitCode code = !result.saved    ? ExitCode::kEnvironment
-                          : result.stopped ? ExitCode::kStopped
-                                           : ExitCode::kDone;
+    const ExitCode code = exit_code_of(result);
     write_record(result, model, wall_s, code);
     if (directory_) report_end(parts_.console, parts_.run, result, directory_->path(), wall_s);
     parts_.console.summary(summary_json(record_, output_dir(), result));
@@ -359,7 +357,7 @@ ExitCode train_run(const Job& job) {
     check_classes(network, images);
     if (!train) return;
     check_steps(batch, train->size());
-    check_mixing(request, batch);
+    check_mixing(request, batch, train->size());
     if (!request.no_eval) check_network(at_size(network, data.sets.test->image_shape()));
     const ModelOptions at_first = at_size(network, train->training_shape(request.start_epoch));
     check_network(at_first);
@@ -373,7 +371,7 @@ ExitCode train_run(const Job& job) {
   std::string output_dir = start.output_dir();
   if (output_dir.empty()) output_dir = default_output_dir(request.arch, ranks.size(), record.start);
   Console console = make_console(job);
-  warn_at_start(job, request, batch, libraries, console);
+  warn_at_start(job, request, batch, images.size(), libraries, console);
   if (request.lr_dry_run) return print_all(lr_lines(request, batch, train->size()), console, ranks);
   if (request.explain_precision) return print_all(explain(request.precision), console, ranks);
   if (request.device == Device::kCpu) kernels::require_onednn();

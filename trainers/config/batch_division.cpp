@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/words.h"
+#include "data/batch_plan.h"
 #include "data/distributed_sampler.h"
 #include "kernels/support/cuda/shard_limits.h"
 #include "trainers/options/flag_table.h"
@@ -200,6 +201,13 @@ int64_t shards_for(const BatchDivision& batch, std::span<const int64_t> rank_cou
   return 0;
 }
 
+// Images of an epoch that each batch-norm group gets in each micro-step.
+int64_t dealt(const BatchDivision& batch, int64_t dataset_images) {
+  return data::samples_per_replica({.size = dataset_images,
+                                    .replicas = batch.bn_groups * batch.micro_steps,
+                                    .repeats = batch.repeats});
+}
+
 // "512 images per step in 4 micro-steps, 8 shards, 8 BN groups".
 std::string cut_text(const BatchDivision& batch) {
   std::string text = counted(batch.images, "image") + " per step";
@@ -242,11 +250,20 @@ BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t thr
   return division;
 }
 
+int64_t steps_per_epoch(const BatchDivision& batch, int64_t dataset_images) {
+  return data::steps_per_epoch({.dataset_size = dataset_images,
+                                .global_batch = batch.images,
+                                .micro_steps = batch.micro_steps,
+                                .shards = batch.shards,
+                                .groups = batch.bn_groups,
+                                .drop_last = batch.drop_last,
+                                .repeats = batch.repeats});
+}
+
 void check_steps(const BatchDivision& batch, int64_t dataset_images) {
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
-  const int64_t dealt = data::samples_per_replica(
-      {.size = dataset_images, .replicas = replicas, .repeats = batch.repeats});
-  if (dealt == 0 && !batch.drop_last) {
+  const int64_t images = dealt(batch, dataset_images);
+  if (images == 0 && !batch.drop_last) {
     throw UsageError("--aug-repeats leaves no step of an epoch",
                      fmt::format("{} images are dealt to {} batch-norm groups and micro-steps",
                                  dataset_images,
@@ -254,7 +271,7 @@ void check_steps(const BatchDivision& batch, int64_t dataset_images) {
                      "fewer --bn-groups or --batches-per-allreduce");
   }
   if (!batch.drop_last) return;
-  if (dealt >= batch.images / replicas) return;
+  if (images >= batch.images / replicas) return;
   throw UsageError(
       "--drop-last leaves no step of an epoch",
       fmt::format(
@@ -262,17 +279,43 @@ void check_steps(const BatchDivision& batch, int64_t dataset_images) {
       "a smaller -b or --global-batch-size, or leave --drop-last out: the one step is short");
 }
 
-void check_mixing(const RunRequest& request, const BatchDivision& batch) {
-  const bool mixes = request.augmentation.mixup > 0 || request.augmentation.cutmix > 0;
-  const int64_t pieces = batch.micro_steps * batch.shards;
-  if (!mixes || batch.images > pieces) return;
+std::optional<Mixing> mixing_of(const RunRequest& request,
+                                const BatchDivision& batch,
+                                int64_t dataset_images) {
+  if (request.augmentation.mixup == 0 && request.augmentation.cutmix == 0) return std::nullopt;
+  const int64_t replicas = batch.bn_groups * batch.micro_steps;
+  const int64_t images = std::min(batch.images / replicas, dealt(batch, dataset_images));
+  const auto unmixed_with = [&](int64_t shards) {
+    const int64_t of_group = shards / batch.bn_groups;
+    int64_t odd = 0;
+    for (int64_t k = 0; k < of_group; ++k) {
+      odd += ((k + 1) * images / of_group - k * images / of_group) % 2;
+    }
+    return odd * replicas;
+  };
+  Mixing mixing{.images = images * replicas, .unmixed = unmixed_with(batch.shards)};
+  int64_t fewest = mixing.unmixed;
+  BatchDivision changed = batch;
+  for (changed.shards = batch.shards - 1; changed.shards > 0 && fewest > 0; --changed.shards) {
+    if (!fits(changed) || !is_subtree_each(changed.shards, batch.ranks)) continue;
+    const int64_t unmixed = unmixed_with(changed.shards);
+    if (unmixed >= fewest) continue;
+    fewest = unmixed;
+    mixing.remedy = fmt::format("{} {}", request.batch.names.shards, changed.shards);
+  }
+  return mixing;
+}
+
+void check_mixing(const RunRequest& request, const BatchDivision& batch, int64_t dataset_images) {
+  const std::optional<Mixing> mixing = mixing_of(request, batch, dataset_images);
+  if (!mixing || mixing->unmixed < mixing->images) return;
   throw UsageError(
       fmt::format("{} would change nothing",
                   request.augmentation.mixup > 0 ? "--mixup" : "--cutmix"),
       fmt::format(
           "images of a shard are mixed, and {} images per step in {} shards are one in each",
-          batch.images,
-          pieces),
+          mixing->images,
+          batch.micro_steps * batch.shards),
       fmt::format("fewer {}, or more images per step", request.batch.names.shards));
 }
 

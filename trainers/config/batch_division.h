@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,23 @@ struct BatchDivision {
 // fit together.
 BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t threads);
 
+int64_t steps_per_epoch(const BatchDivision& batch, int64_t dataset_images);
+
 // Errors: UsageError where --drop-last leaves no step in an epoch of this many images.
 void check_steps(const BatchDivision& batch, int64_t dataset_images);
 
+// Mixup and CutMix pair the images of a shard; the middle one of an odd number has no partner.
+struct Mixing {
+  int64_t images = 0;    // of a step that is not the last one of an epoch
+  int64_t unmixed = 0;   // of them
+  std::string remedy{};  // "--shards 10" if that leaves fewer; empty: none does
+};
+// `request` mixes images where it has --mixup or --cutmix; else nothing is returned.
+std::optional<Mixing> mixing_of(const RunRequest& request,
+                                const BatchDivision& batch,
+                                int64_t dataset_images);
 // Errors: UsageError where images would be mixed, but no shard has two.
-void check_mixing(const RunRequest& request, const BatchDivision& batch);
+void check_mixing(const RunRequest& request, const BatchDivision& batch, int64_t dataset_images);
 
 // The rank counts among 1, 2, 4, 8 and batch.ranks on which this batch, these shards and groups
 // give the same bits: each rank's shards are then a subtree. None where the algorithm sums in

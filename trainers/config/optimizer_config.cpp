@@ -206,7 +206,8 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const bool rises_linearly =
       warmup.method == WarmupMethod::kLinear || warmup.method == WarmupMethod::kFrozenCosine;
   const bool is_cosine = kind == ScheduleKind::kCosine;
-  const bool uses_rest = is_cosine || kind == ScheduleKind::kLinear || kind == ScheduleKind::kPoly;
+  const bool begins_anywhere = is_cosine || kind == ScheduleKind::kLinear ||
+                               kind == ScheduleKind::kPoly || (cuts && !is_plateau);
   const bool has_lookahead = config.lookahead.has_value();
   const bool has_schedule = kind != ScheduleKind::kConst || warmup.epochs > 0;
   struct Use {
@@ -239,7 +240,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
                warmup.epochs > 0 && rises_linearly,
                "--warmup-epochs 5 --warmup-method linear"},
            Use{"warmup-prefix",
-               (warmup.epochs > 0 && uses_rest) || warmup.is_prefix,
+               (warmup.epochs > 0 && begins_anywhere) || warmup.is_prefix,
                "--warmup-epochs 5 --lr-scheduler cosine"},
            Use{"trust-coefficient", config.larc.has_value(), "--larc"},
            Use{"larc-clip", config.larc.has_value(), "--larc"},

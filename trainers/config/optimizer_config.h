@@ -37,8 +37,9 @@ struct WarmupConfig {
   int64_t epochs = 0;
   WarmupMethod method = WarmupMethod::kLinear;
   double decay = 0.01;  // d
-  // True: kCosine, kLinear and kPoly start after warm-up. False: they start with the run, and
-  // warm-up hides their first epochs. Source: timm's CosineLRScheduler.
+  // True: kStep, kMultiStep, kCosine, kLinear and kPoly start after warm-up, as in torchvision's
+  // SequentialLR. False: they start with the run, and warm-up hides their first epochs, as in Apex's
+  // and timm's scripts.
   bool is_prefix = true;
 };
 

@@ -155,11 +155,15 @@ void read_optimizer(const Options& options, RunRequest& request) {
 
 void read_early_stopping(const Options& options, RunRequest& request) {
   request.early_stopping = {.patience = options.integer("early-stopping"),
-                            .delta = options.number("early-stopping-delta")};
-  if (request.early_stopping.patience > 0 || !options.given("early-stopping-delta")) return;
-  throw UsageError("--early-stopping-delta would change nothing",
-                   "only --early-stopping N uses it",
-                   "--early-stopping 50; or leave it out");
+                            .delta = options.number("early-stopping-delta"),
+                            .last_may_be_best = options.boolean("early-stopping-best")};
+  if (request.early_stopping.patience > 0) return;
+  for (const char* flag : {"early-stopping-delta", "early-stopping-best"}) {
+    if (!options.given(flag)) continue;
+    throw UsageError(fmt::format("--{} would change nothing", flag),
+                     "only --early-stopping N uses it",
+                     "--early-stopping 50; or leave it out");
+  }
 }
 
 std::string logits_file_of(const Options& options) {
@@ -337,6 +341,7 @@ RunRequest make_run_request(const Options& options) {
   request.arch = options.text("arch");
   request.preset = text_or_empty(options, "preset");
   request.apex_lines = request.preset == "apex-imagenet";
+  request.tricks_lines = request.preset == "ddp-tricks";
   if (options.program == Program::kTrainResnet) {
     request.main_py_lines = true;
     read_photos(options, request);

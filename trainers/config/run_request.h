@@ -47,8 +47,9 @@ struct Seeds {
 
 // Ends a training whose test loss has stopped improving. Source: tutorial 000.
 struct EarlyStoppingConfig {
-  int64_t patience = 0;  // number of worse epochs in a row that ends it; 0: never
-  double delta = 0;      // a loss above best - delta is worse
+  int64_t patience = 0;          // number of worse epochs in a row that ends it; 0: never
+  double delta = 0;              // a loss above best - delta is worse
+  bool last_may_be_best = true;  // the epoch that ends it
 };
 
 // The steps of a timeline, from 1, both ends included.
@@ -127,6 +128,7 @@ struct RunRequest {
   bool tensorboard = true;              // event files in the run directory
   int64_t histograms = 0;               // steps between those of weights there; 0: none
   bool apex_lines = false;              // those of Apex's example instead of main.py's
+  bool tricks_lines = false;            // those of tutorial 000's script
   bool report = true;                   // report.html there, at the end
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 

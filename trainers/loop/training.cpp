@@ -46,8 +46,7 @@ Training::Training(const TrainingParts& parts)
   result_.steps = range_.first;
   if (parts_.start) {
     check_place(*parts_.start, range_.per_epoch);
-    result_.best = parts_.start->best;
-    result_.best_epoch = static_cast<int>(parts_.start->best_epoch);
+    result_.best = {parts_.start->best, static_cast<int>(parts_.start->best_epoch)};
     step_.update().restore(*parts_.start);
     early_stopping_.restore(parts_.start->early_stopping);
     if (early_stopping_.stopped()) result_.early_stop_epoch = parts_.start->epoch - 1;
@@ -90,6 +89,9 @@ TrainingResult Training::run(const Outputs& outputs) {
     throw;
   }
   result_.saved = saves_.finish().value_or(result_.saved);
+  const int64_t taken = result_.steps - parts_.run.request.start_epoch * range_.per_epoch;
+  const int64_t skipped = numerics_.scaled().skipped;
+  result_.skipped = {.count = skipped, .all = taken > 0 && skipped >= taken};
   step_.timeline().end(outputs_.directory);
   result_.communication = step_.summarize();
   if (!result_.stopped) log_.end_events(result_.steps);
@@ -132,8 +134,7 @@ bool Training::goes_on(const EpochSums& current) const {
 std::optional<RunEvents> Training::open_events() const {
   const RunRequest& request = parts_.run.request;
   if (outputs_.directory == nullptr || !request.tensorboard) return std::nullopt;
-  const bool tricks = parts_.console.options().tutorial == TutorialLines::kTricks;
-  const EventTags tags = tricks               ? EventTags::kTricks
+  const EventTags tags = request.tricks_lines ? EventTags::kTricks
                          : request.apex_lines ? EventTags::kApex
                                               : EventTags::kOwn;
   const RunEvents::Position start{.steps = parts_.start ? parts_.start->steps : 0,
@@ -327,21 +328,26 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   log_.append_evaluation("val", number, result_.steps, *evaluation, digest);
   log_.append_epoch_events(number, result_.steps, epoch.averages(step_.update().lr()), *evaluation);
   if (of_average) log_.append_evaluation("val-ema", number, result_.steps, *of_average, "");
-  if (epoch.done() == range_.per_epoch && update_schedules(*evaluation, epoch)) return evaluation;
-  if (!std::isfinite(evaluation->loss)) {
+  const bool stops = epoch.done() == range_.per_epoch && update_schedules(*evaluation, epoch);
+  if (!stops || parts_.run.request.early_stopping.last_may_be_best) {
+    compare_with_best(*evaluation, number);
+  }
+  return evaluation;
+}
+
+void Training::compare_with_best(const Evaluation& evaluation, int epoch) {
+  if (!std::isfinite(evaluation.loss)) {
     parts_.console.warn(
         fmt::format("lockstep: warning: the test loss is {} after epoch {}, which is never the "
                     "best",
-                    evaluation->loss,
-                    number + 1));
-    return evaluation;
+                    evaluation.loss,
+                    epoch + 1));
+    return;
   }
   // The first of equal ones stays, as in main.py.
-  if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
-  result_.best = *evaluation;
-  result_.best_epoch = number;
+  if (result_.best.total > 0 && evaluation.correct1 <= result_.best.correct1) return;
+  result_.best = {evaluation, epoch};
   saves_.files().best = true;
-  return evaluation;
 }
 
 bool Training::update_schedules(const Evaluation& evaluation, const EpochProgress& epoch) {
@@ -371,7 +377,7 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
                       .epoch = epoch.number() + (over ? 1 : 0),
                       .sums = over ? EpochSums{} : epoch.sums(),
                       .best = result_.best,
-                      .best_epoch = result_.best_epoch};
+                      .best_epoch = result_.best.epoch};
   step_.update().describe(at);
   at.early_stopping = early_stopping_.state();
   return at;
@@ -381,8 +387,7 @@ bool Training::evaluates_after(int epoch) const {
   if (parts_.run.request.no_eval) return false;
   if (step_.update().watches_validation()) return true;
   if (early_stopping_.watches_validation() && !parts_.replay) return true;
-  return parts_.console.options().tutorial != TutorialLines::kDemo && !parts_.replay &&
-         (epoch + 1) % parts_.run.request.eval_freq == 0;
+  return !parts_.replay && (epoch + 1) % parts_.run.request.eval_freq == 0;
 }
 
 bool Training::draws_histograms_after(int64_t step) const {

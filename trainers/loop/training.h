@@ -71,6 +71,7 @@ class Training {
   // Passes the evaluation of a whole epoch to the schedule and to early stopping. Returns true when
   // the training stops early.
   bool update_schedules(const Evaluation& evaluation, const EpochProgress& epoch);
+  void compare_with_best(const Evaluation& evaluation, int epoch);
   void log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation);
   bool evaluates_after(int epoch) const;
   bool draws_histograms_after(int64_t step) const;

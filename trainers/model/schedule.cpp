@@ -100,7 +100,8 @@ double Schedule::after_warmup(int64_t epoch) const {
 }
 
 double Schedule::factor(int64_t step) const {
-  const int64_t epoch = step / steps_per_epoch_;
+  const int64_t begin = config_.warmup.is_prefix ? config_.warmup.epochs : 0;
+  const int64_t epoch = std::max(step / steps_per_epoch_ - begin, int64_t{0});  // of cuts
   const auto after_cuts = [&](int64_t cuts) {
     return std::pow(config_.gamma, static_cast<double>(cuts));
   };

@@ -34,10 +34,10 @@ class Plateau {
 };
 
 // A pure function of the step, but for kPlateau. The factor of warm-up times that of the schedule:
-//   kStep, kMultiStep  gamma for each cut up to this epoch, counted from the run's first
+//   kStep, kMultiStep  gamma for each cut up to this epoch
 //   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
 //   kPoly              the same, to a power
-//   kCosine's end is ScheduleConfig::min_factor; WarmupConfig::is_prefix says where the three begin
+//   kCosine's end is ScheduleConfig::min_factor; WarmupConfig::is_prefix says where the five begin
 //   kOneCycle          see OneCycleConfig
 //   kTriangular        see TriangularConfig
 //   kPlateau           gamma for each cut; warm-up sets the rate at the ends of epochs 0 to W,

@@ -76,7 +76,10 @@ std::optional<std::string> correction(const Flag& flag, Program program, std::st
   const auto [min, max] = flag.range;
   const std::optional<double> number = number_of(flag, text);
   if (number && min <= 0 && is_tiny(*number)) return fmt::format("{:.1e}", kSmallest);
-  if (number && min <= *number && *number <= max) return std::nullopt;
+  // Whole numbers near 2^53 are exact only as such.
+  const bool is_beyond =
+      flag.kind == FlagKind::kInt && parse_int(text).value_or(0) > static_cast<int64_t>(max);
+  if (number && min <= *number && *number <= max && !is_beyond) return std::nullopt;
   const double initial = parse_float(flag.initial.of(program)).value_or(min);
   return fmt::format("{}", std::clamp(number.value_or(initial), min, max));
 }

@@ -21,25 +21,27 @@ constexpr std::array<std::string_view, n + m> and_also(const std::string_view (&
 }
 
 // clang-format off
+// Their scripts test once, at the end.
 constexpr std::string_view kDemoBaseline[] = {
     "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3",
-    "--normalize=none"};
+    "--normalize=none", "--eval-freq=1000000"};
 constexpr std::string_view kDemoDdp[] = {
     "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3",
-    "--normalize=none", "--sync-bn", "--amp"};
-// DDP_warmup.py: its sampler shuffles by the epoch's number alone, whatever the seed.
+    "--normalize=none", "--sync-bn", "--amp", "--eval-freq=1000000"};
+// DDP_warmup.py: its loop ends before the last epoch is saved as the best; its sampler shuffles by
+// the epoch's number alone, whatever the seed.
 constexpr std::string_view kDdpTricks[] = {
     "--arch=toy_net", "--batch-size=1024", "--val-batch-size=1024", "--epochs=500", "--lr=0.1",
     "--momentum=0.9", "--nesterov", "--lookahead", "--warmup-epochs=10", "--warmup-decay=0",
     "--sched-on-updates=false", "--lr-scheduler=plateau", "--plateau-patience=10",
-    "--early-stopping=50", "--loss-div-batch", "--seed=42", "--seed-order=0", "--normalize=none",
+    "--early-stopping=50", "--early-stopping-best=false", "--loss-div-batch", "--seed=42", "--seed-order=0", "--normalize=none",
     "--amp"};
 // apex/examples/imagenet/main_amp.py: a rank's batch; the rate is that of 256 images per step.
 constexpr std::string_view kApexImagenet[] = {
     "--arch=resnet18", "--batch-size=256", "--epochs=90", "--lr=0.1", "--scale-lr",
     "--momentum=0.9", "--weight-decay=1e-4", "--warmup-epochs=5", "--warmup-method=apex",
-    "--lr-scheduler=multistep", "--lr-milestones=30,60,80", "--lr-gamma=0.1", "--workers=4",
-    "--print-freq=10"};
+    "--warmup-prefix=false", "--lr-scheduler=multistep", "--lr-milestones=30,60,80",
+    "--lr-gamma=0.1", "--workers=4", "--print-freq=10"};
 // pytorch/examples' imagenet/main.py: the batch of all ranks, as on one host there.
 constexpr std::string_view kImagenetMain[] = {
     "--arch=resnet18", "--global-batch-size=256", "--epochs=90", "--lr=0.1", "--momentum=0.9",

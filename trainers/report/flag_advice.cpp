@@ -69,17 +69,48 @@ Advice on_plateau(const RunRequest& request) {
       plateau.upwards ? "min" : "max");
 }
 
+Advice on_mixing(const RunRequest& request, const BatchDivision& batch, int64_t dataset_images) {
+  const std::optional<Mixing> mixing = mixing_of(request, batch, dataset_images);
+  if (!mixing || mixing->unmixed == 0) return std::nullopt;
+  std::string text = fmt::format(
+      "{} of the {} images of a step stay unmixed, in the middle of shards with an odd number",
+      mixing->unmixed,
+      mixing->images);
+  if (!mixing->remedy.empty()) text += ": " + mixing->remedy;
+  return text;
+}
+
+// A cut takes one bad epoch more than its patience, and an epoch at the new rate.
+Advice on_early_stopping(const RunRequest& request) {
+  const ScheduleConfig& schedule = request.optimizer.schedule;
+  const PlateauConfig& plateau = schedule.plateau;
+  const int64_t least = plateau.patience + 2;
+  const int64_t patience = request.early_stopping.patience;
+  const bool watch_the_same =
+      schedule.kind == ScheduleKind::kPlateau && !plateau.on_accuracy && !plateau.upwards;
+  if (!watch_the_same || patience == 0 || patience >= least) return std::nullopt;
+  return fmt::format(
+      "--early-stopping {} ends a training whose loss rises before --plateau-patience {} cuts the "
+      "rate: --early-stopping {}",
+      patience,
+      plateau.patience,
+      least);
+}
+
 }  // namespace
 
 std::vector<std::string> run_advice(const RunRequest& request,
                                     const BatchDivision& batch,
+                                    int64_t dataset_images,
                                     const HostShare& host) {
   std::vector<std::string> lines;
   for (const Advice& advice : {on_warmup(request),
                                on_rate(request, batch),
                                on_batch(request),
                                on_workers(request, host),
-                               on_plateau(request)}) {
+                               on_plateau(request),
+                               on_early_stopping(request),
+                               on_mixing(request, batch, dataset_images)}) {
     if (advice) lines.push_back("lockstep: warning: " + *advice);
   }
   return lines;

@@ -13,6 +13,7 @@ namespace lockstep::trainers {
 // Returns one warning a line; the run goes on.
 std::vector<std::string> run_advice(const RunRequest& request,
                                     const BatchDivision& batch,
+                                    int64_t dataset_images,
                                     const HostShare& host);
 
 }  // namespace lockstep::trainers

@@ -43,6 +43,13 @@ std::string count_text(int64_t value) {
   return text;
 }
 
+std::string steps_text(int64_t steps, int64_t skipped) {
+  std::string text = fmt::format("{} step{}", count_text(steps), steps == 1 ? "" : "s");
+  if (skipped == 0) return text;
+  return text + fmt::format(
+                    ", of which {} {} skipped", count_text(skipped), skipped == 1 ? "was" : "were");
+}
+
 std::string short_text(double value) {
   constexpr struct {
     double size;

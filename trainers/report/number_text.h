@@ -9,6 +9,8 @@ namespace lockstep::trainers {
 
 std::string count_text(int64_t value);  // "12,345"
 std::string short_text(double value);   // "950", "1.2k", "3.5M"
+// "1,200 steps", "20 steps, of which 3 were skipped"
+std::string steps_text(int64_t steps, int64_t skipped);
 std::string seconds_text(
     double seconds);                    // "850 µs", "12.3 ms", "4.56 s", "2 min 5 s", "1 h 2 min"
 std::string bytes_text(int64_t bytes);  // "113 KiB"

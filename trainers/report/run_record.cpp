@@ -193,6 +193,7 @@ std::string to_json(const RunRecord& record) {
       or_null(record.exit_code, [](ExitCode code) { return static_cast<int>(code); });
   json["final"] = or_null(record.final_metrics, [](const FinalMetrics& m) { return json_of(m); });
   json["early_stop_epoch"] = record.early_stop_epoch ? Json(*record.early_stop_epoch) : Json();
+  json["skipped_steps"] = record.skipped_steps ? Json(*record.skipped_steps) : Json();
   json["communication"] = or_null(record.communication,
                                   [](const ExchangeSummary& summary) { return json_of(summary); });
   json["step_times"] =
@@ -209,15 +210,17 @@ std::string summary_json(const RunRecord& record,
   json["run_dir"] = directory;
   json["ranks"] = record.ranks.size();
   json["steps"] = result.steps;
+  json["skipped_steps"] = result.skipped.count;
   json["stopped"] = result.stopped;
   json["exit_code"] =
       or_null(record.exit_code, [](ExitCode code) { return static_cast<int>(code); });
   json["final"] = or_null(record.final_metrics, [](const FinalMetrics& m) { return json_of(m); });
   const bool has_best = result.best.total > 0;
   json["best"] =
-      has_best ? Json{{"acc1", result.best.acc1()}, {"epoch", result.best_epoch}} : Json();
+      has_best ? Json{{"acc1", result.best.acc1()}, {"epoch", result.best.epoch}} : Json();
   json["digest"] = or_null(record.digest, to_hex);
-  json["error"] = result.saved ? Json() : json_of(unsaved_state(directory), 0);
+  json["error"] =
+      or_null(failure_of(result, directory), [](const Error& error) { return json_of(error, 0); });
   return dump(json, -1);
 }
 
@@ -230,11 +233,23 @@ std::string summary_json(const Error& error, int rank, const std::string& direct
   return dump(json, -1);
 }
 
-EnvironmentError unsaved_state(const std::string& directory) {
-  return EnvironmentError(
-      "the last state of the run is not saved",
-      "a warning above says which file could not be written and why",
-      fmt::format("more room, then --resume {} from its newest checkpoint", directory));
+std::optional<Error> failure_of(const TrainingResult& result, const std::string& directory) {
+  if (!result.saved) {
+    return EnvironmentError(
+        "the last state of the run is not saved",
+        "a warning above says which file could not be written and why",
+        fmt::format("more room, then --resume {} from its newest checkpoint", directory));
+  }
+  if (result.stopped || !result.skipped.all) return std::nullopt;
+  return DivergedError(
+      "no step of the run was applied: all were skipped",
+      "a gradient was infinite or NaN in each of them, so no weight has changed",
+      "--loss-scale 1024, or dynamic with more steps; if it stays so, look for NaN in the input");
+}
+
+ExitCode exit_code_of(const TrainingResult& result) {
+  if (const std::optional<Error> failure = failure_of(result, {})) return failure->code();
+  return result.stopped ? ExitCode::kStopped : ExitCode::kDone;
 }
 
 std::string to_json_line(std::span<const Metric> metrics) {

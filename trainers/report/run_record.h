@@ -91,6 +91,7 @@ struct RunRecord {
   std::optional<ExitCode> exit_code;
   std::optional<FinalMetrics> final_metrics;
   std::optional<int64_t> early_stop_epoch;  // from 0
+  std::optional<int64_t> skipped_steps;     // since epoch 0
   std::optional<ExchangeSummary> communication;
   std::optional<StepTimes> step_times;  // of rank 0
   std::optional<uint64_t> digest;       // of the final weights and buffers, core/digest.h
@@ -112,8 +113,10 @@ std::string summary_json(const RunRecord& record,
 // The summary's keys that are known when `rank` failed early. `directory`: empty where there is
 // none.
 std::string summary_json(const Error& error, int rank, const std::string& directory);
-// The error that ends a run whose last state could not be written.
-EnvironmentError unsaved_state(const std::string& directory);
+// The error that ends a run whose last state could not be written, or that applied none of its
+// steps.
+std::optional<Error> failure_of(const TrainingResult& result, const std::string& directory);
+ExitCode exit_code_of(const TrainingResult& result);
 std::string to_json_line(std::span<const Metric> metrics);  // one line, ends in a newline
 
 }  // namespace lockstep::trainers

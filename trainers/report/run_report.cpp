@@ -8,7 +8,6 @@
 #include "core/cuda/device.h"
 #include "core/version.h"
 #include "core/words.h"
-#include "data/batch_plan.h"
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/model/schedule.h"
@@ -45,7 +44,7 @@ std::string speed_text(const TrainingResult& result, int64_t ranks) {
 // "97.5 % after epoch 3"
 std::string best_text(const TrainingResult& result, const RunRequest& request) {
   if (result.best.total > 0) {
-    return fmt::format("best {:.2f}% after epoch {}", result.best.acc1(), result.best_epoch + 1);
+    return fmt::format("best {:.2f}% after epoch {}", result.best.acc1(), result.best.epoch + 1);
   }
   return request.no_eval ? "not evaluated: --no-eval" : "not evaluated";
 }
@@ -117,30 +116,24 @@ std::vector<std::string> start_lines(const ResolvedRun& run,
 std::vector<std::string> lr_lines(const RunRequest& request,
                                   const BatchDivision& batch,
                                   int64_t dataset_images) {
-  const int64_t steps_per_epoch = data::steps_per_epoch({.dataset_size = dataset_images,
-                                                         .global_batch = batch.images,
-                                                         .micro_steps = batch.micro_steps,
-                                                         .shards = batch.shards,
-                                                         .groups = batch.bn_groups,
-                                                         .drop_last = batch.drop_last,
-                                                         .repeats = batch.repeats});
+  const int64_t per_epoch = steps_per_epoch(batch, dataset_images);
   const Schedule schedule(request.optimizer.schedule,
                           request.optimizer.base_lr(batch.images),
                           request.epochs,
-                          steps_per_epoch);
-  const int64_t begin = request.start_epoch * steps_per_epoch;
-  const int64_t all_steps = request.steps(steps_per_epoch) - begin;
+                          per_epoch);
+  const int64_t begin = request.start_epoch * per_epoch;
+  const int64_t all_steps = request.steps(per_epoch) - begin;
   const int64_t steps = std::min(all_steps, request.max_steps.value_or(all_steps));
   constexpr int64_t kFewSteps = 20;
-  const int64_t stride = steps <= kFewSteps ? 1 : steps_per_epoch;
+  const int64_t stride = steps <= kFewSteps ? 1 : per_epoch;
   std::vector<std::string> lines;
   for (int64_t first = begin; first < begin + steps; first += stride) {
     const int64_t last = std::min(first + stride, begin + steps) - 1;
-    std::string line = fmt::format(
-        "epoch {} step {} lr {:.7g}", first / steps_per_epoch, first + 1, schedule.lr(first));
+    std::string line =
+        fmt::format("epoch {} step {} lr {:.7g}", first / per_epoch, first + 1, schedule.lr(first));
     if (last > first) line += fmt::format(" to step {} lr {:.7g}", last + 1, schedule.lr(last));
     if (const data::PhotoOptions& photos = request.photos; photos.train_ramp.from > 0) {
-      const int64_t side = photos.train_ramp.side(first / steps_per_epoch, photos.train_crop);
+      const int64_t side = photos.train_ramp.side(first / per_epoch, photos.train_crop);
       line += fmt::format(" images {0}x{0}", side);
     }
     lines.push_back(line);
@@ -176,6 +169,7 @@ void describe_end(const TrainingResult& result,
                   RunRecord& record) {
   record.end = std::chrono::system_clock::now();
   record.early_stop_epoch = result.early_stop_epoch;
+  record.skipped_steps = result.skipped.count;
   record.communication = result.communication;
   if (result.step_times.count() > 0) record.step_times = result.step_times;
   for (size_t rank = 0; rank < peaks.size(); ++rank) {
@@ -210,7 +204,9 @@ void report_end(Console& console,
                              result.steps,
                              result.saved ? "; --resume goes on from there" : ""));
   }
-  if (!result.saved) console.warn(format_error(unsaved_state(directory.string())));
+  if (const auto failure = failure_of(result, directory.string())) {
+    console.warn(format_error(*failure));
+  }
   if (result.early_stop_epoch) {
     console.result(fmt::format("stopped early after epoch {}: {} in a row had no better test loss",
                                *result.early_stop_epoch + 1,
@@ -219,10 +215,9 @@ void report_end(Console& console,
   if (result.final && console.options().tutorial != TutorialLines::kDemo) {
     console.result(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
   }
-  console.result(fmt::format("{} · {} step{} · {:.1f} s in all · {}",
+  console.result(fmt::format("{} · {} · {:.1f} s in all · {}",
                              best_text(result, run.request),
-                             count_text(result.steps),
-                             result.steps == 1 ? "" : "s",
+                             steps_text(result.steps, result.skipped.count),
                              wall_s,
                              speed_text(result, run.batch.ranks)));
   const std::string folder = directory.string();

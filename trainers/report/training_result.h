@@ -69,15 +69,25 @@ struct ExchangeSummary {
   }
 };
 
+struct BestEvaluation : Evaluation {
+  int epoch = 0;  // from 0
+};
+
+// Steps that changed no weight, because a gradient was not finite.
+struct SkippedSteps {
+  int64_t count = 0;  // since epoch 0, as TrainingResult::steps
+  bool all = false;   // there were steps, and each was skipped
+};
+
 struct TrainingResult {
   std::optional<Evaluation> final;  // of the weights at the end; nothing after a signal
-  Evaluation best;
-  int best_epoch = 0;       // from 0; the epoch of `best`
-  int64_t steps = 0;        // since epoch 0, those of earlier processes included
-  int64_t images = 0;       // trained on in this process, over all ranks
-  double training_s = 0;    // of this process in steps, evaluation left out
-  double first_step_s = 0;  // from process start to the end of its first step
-  bool stopped = false;     // on a signal
+  BestEvaluation best;
+  int64_t steps = 0;  // since epoch 0, those of earlier processes included
+  SkippedSteps skipped;
+  int64_t images = 0;                            // trained on in this process, over all ranks
+  double training_s = 0;                         // of this process in steps, evaluation left out
+  double first_step_s = 0;                       // from process start to the end of its first step
+  bool stopped = false;                          // on a signal
   std::optional<int64_t> early_stop_epoch = {};  // the last one, from 0, of --early-stopping
   bool saved = true;                             // the last state; known on rank 0
   ExchangeSummary communication;

@@ -85,13 +85,20 @@ std::string state_text(const ViewedRun& run) {
   return fmt::format("failed ({})", static_cast<int>(*run.record.exit_code));
 }
 
+// "20 (3 skipped)"
+std::string count_of_steps(const ViewedRun& run) {
+  const std::string steps = count_text(run.curves.last_step());
+  const int64_t skipped = skipped_steps_of(run);
+  return skipped == 0 ? steps : fmt::format("{} ({} skipped)", steps, count_text(skipped));
+}
+
 std::vector<std::string> row_of(const ViewedRun& run) {
   return {printable(run.name),
           state_text(run),
           utc_text(run.record.start),
           printable(flag_of(run.record, "arch")),
           std::to_string(run.record.ranks.size()),
-          count_text(run.curves.last_step()),
+          count_of_steps(run),
           accuracy_text(run),
           speed_text(run),
           seconds_text(seconds_of(run))};
@@ -163,7 +170,7 @@ std::string compare_runs(std::span<const ViewedRun> runs) {
   }
   add("state", state_text);
   add("ranks", [](const ViewedRun& run) { return std::to_string(run.record.ranks.size()); });
-  add("steps", [](const ViewedRun& run) { return count_text(run.curves.last_step()); });
+  add("steps", count_of_steps);
   add("training loss", [](const ViewedRun& run) { return end_of(run, "train/loss"); });
   add("test loss", [](const ViewedRun& run) { return end_of(run, "val/loss"); });
   add("accuracy", accuracy_text);

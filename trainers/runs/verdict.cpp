@@ -52,7 +52,7 @@ int64_t shared_cores(const RunRecord& record) {
 }
 
 std::string reached(const ViewedRun& run) {
-  const std::string steps = fmt::format("{} steps", count_text(run.curves.last_step()));
+  const std::string steps = steps_text(run.curves.last_step(), skipped_steps_of(run));
   const std::string arch = flag_of(run.record, "arch");
   if (run.state == RunState::kRunning) {
     return fmt::format("{} is training and has logged {} so far.", arch, steps);
@@ -184,7 +184,8 @@ std::string exit_text(ExitCode code) {
     case ExitCode::kEnvironment:
       return fmt::format("exit code {}: a fault of the machine", number);
     case ExitCode::kDiverged:
-      return fmt::format("exit code {}: the loss or the ranks diverged", number);
+      return fmt::format("exit code {}: the loss or the ranks diverged, or no step was applied",
+                         number);
     case ExitCode::kStopped:
       return fmt::format("exit code {}: stopped on a signal, weights saved", number);
     case ExitCode::kPeerLost:

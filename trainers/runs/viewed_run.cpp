@@ -131,6 +131,12 @@ double images_per_s_of(const ViewedRun& run) {
   return rate.empty() ? 0 : rate.mean();
 }
 
+int64_t skipped_steps_of(const ViewedRun& run) {
+  const Curve& skipped = run.curves.curve("train/skipped_steps");
+  const auto steps = static_cast<double>(run.curves.last_step());
+  return skipped.empty() ? 0 : static_cast<int64_t>(std::min(std::max(skipped.last(), 0.0), steps));
+}
+
 double seconds_of(const ViewedRun& run) {
   const RunRecord& record = run.record;  // of the last process
   const Curve& clock = run.curves.curve("train/t");

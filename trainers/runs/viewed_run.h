@@ -54,6 +54,8 @@ const std::string& flag_of(const RunRecord& record, std::string_view name);
 const Evaluation* evaluation_of(const ViewedRun& run);
 // Images/s of the whole run from its record, or the mean of its lines; 0: not known.
 double images_per_s_of(const ViewedRun& run);
+// Steps that changed no weight, for their gradients were not finite.
+int64_t skipped_steps_of(const ViewedRun& run);
 // Seconds of the run's processes from their starts to their ends, or to their last lines of
 // metrics.jsonl where an end is not recorded.
 double seconds_of(const ViewedRun& run);

@@ -184,7 +184,7 @@ std::vector<std::string> frame_warnings(const ViewedRun& run) {
   if (const int64_t lost = curves.curve("train/loss").nonfinite(); lost > 0) {
     texts.push_back(fmt::format("{} logged losses were infinite or NaN", count_text(lost)));
   }
-  if (const auto skipped = static_cast<int64_t>(last_of(run, "train/skipped_steps", 0))) {
+  if (const int64_t skipped = skipped_steps_of(run); skipped > 0) {
     texts.push_back(fmt::format("{} steps skipped, loss scale {}",
                                 count_text(skipped),
                                 value_text(last_of(run, "train/loss_scale", 1))));
