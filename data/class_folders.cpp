@@ -32,7 +32,7 @@ bool is_image(const std::string& extension) {
                   "check that it is there and that you may read it");
 }
 
-std::vector<std::string> class_names(const fs::path& root) {
+std::vector<std::string> folder_names(const fs::path& root, size_t fewest) {
   std::error_code error;
   std::vector<std::string> names;
   bool images = false;
@@ -44,7 +44,7 @@ std::vector<std::string> class_names(const fs::path& root) {
   }
   if (error) throw_unreadable(root, error);
   std::ranges::sort(names);
-  if (names.size() >= 2) return names;
+  if (names.size() >= fewest) return names;
   const std::string place = printable(root.string());
   if (names.empty() && images) {
     throw DataError(fmt::format("the images in {} are not sorted into classes", place),
@@ -145,24 +145,47 @@ std::vector<Found> images_below(const fs::path& root,
   return found;
 }
 
+[[noreturn]] void throw_no_images(const char* what, const fs::path& folder) {
+  throw DataError(fmt::format("{} {} has no images", what, printable(folder.string())),
+                  "files that end in .jpg, .jpeg or .png were looked for",
+                  "put images into it, or remove the folder here and in the other split");
+}
+
+[[noreturn]] void throw_unknown_class(const fs::path& folder,
+                                      const std::vector<std::string>& classes) {
+  constexpr size_t kShown = 3;
+  std::string known;
+  for (size_t i = 0; i < std::min(kShown, classes.size()); ++i) {
+    known += fmt::format("{}'{}'", i > 0 ? ", " : "", printable(classes[i]));
+  }
+  if (classes.size() > kShown) known += fmt::format(" and {} more", classes.size() - kShown);
+  throw DataError(fmt::format("no class has the name of the folder {}", printable(folder.string())),
+                  fmt::format("the {} classes are {}", classes.size(), known),
+                  "rename the folder to the class that it holds, or remove it");
+}
+
 }  // namespace
 
-ClassFolders find_class_folders(const fs::path& root) {
-  ClassFolders folders{.classes = class_names(root), .files = {}, .left = {}};
-  for (size_t label = 0; label < folders.classes.size(); ++label) {
-    const fs::path folder = root / folders.classes[label];
+ClassFolders find_class_folders(const fs::path& root, const std::vector<std::string>& classes) {
+  const std::vector<std::string> names = folder_names(root, classes.empty() ? 2 : 1);
+  ClassFolders folders{.classes = classes.empty() ? names : classes, .files = {}, .left = {}};
+  std::map<std::string, int32_t> labels;
+  for (const std::string& name : folders.classes) {
+    labels.emplace(name, static_cast<int32_t>(labels.size()));
+  }
+  for (const std::string& name : names) {
+    const fs::path folder = root / name;
+    const auto label = labels.find(name);
+    if (label == labels.end()) throw_unknown_class(folder, classes);
     const std::vector<Found> found = images_below(root, folder, folders.left);
-    if (found.empty()) {
-      throw DataError(fmt::format("the class folder {} has no images", printable(folder.string())),
-                      "files that end in .jpg, .jpeg or .png were looked for",
-                      "put images into it, or remove the folder here and in the other split");
-    }
+    if (found.empty() && classes.empty()) throw_no_images("the class folder", folder);
     for (const Found& file : found) {
       folders.files.push_back({.path = (file.folder / file.name).lexically_relative(root).string(),
-                               .label = static_cast<int32_t>(label),
+                               .label = label->second,
                                .bytes = file.bytes});
     }
   }
+  if (folders.files.empty()) throw_no_images("the folder", root);
   return folders;
 }
 

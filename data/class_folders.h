@@ -17,16 +17,19 @@ struct ImageFile {
 };
 
 struct ClassFolders {
-  std::vector<std::string> classes;     // names in byte order; a label is an index into it
-  std::vector<ImageFile> files;         // by class, folder and name
+  std::vector<std::string> classes;     // names; a label is an index into it
+  std::vector<ImageFile> files;         // by class folder, folder and name
   std::map<std::string, int64_t> left;  // number of ignored files, by extension
 };
 
 // Looks for .jpg, .jpeg and .png files (in any case) in all folders below each class folder.
-// Follows symbolic links, but enters each folder once. Errors: DataError, which says what to do,
-// when `root` is no folder or has fewer than two classes, when a class has no images, or when a
-// folder cannot be read.
-ClassFolders find_class_folders(const std::filesystem::path& root);
+// Follows symbolic links, but enters each folder once. Without `classes`, each folder is a class,
+// in byte order. With them, a folder belongs to the class of its name, and a class may have no
+// images. Errors: DataError, which says what to do, when `root` is no folder, has no images or a
+// folder that cannot be read; without `classes`, when it has fewer than two folders or one without
+// images; with them, when a folder has another name.
+ClassFolders find_class_folders(const std::filesystem::path& root,
+                                const std::vector<std::string>& classes = {});
 
 }  // namespace lockstep::data
 #pragma GCC visibility pop

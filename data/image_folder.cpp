@@ -25,23 +25,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void throw_other_classes(const ClassFolders& train, const ClassFolders& val) {
-  std::vector<std::string> differing;
-  std::ranges::set_symmetric_difference(train.classes, val.classes, std::back_inserter(differing));
-  const auto has = [&](const ClassFolders& split) {
-    return std::ranges::binary_search(split.classes, differing.front());
-  };
-  throw DataError(
-      fmt::format("train has {} classes and val {}, and their names differ",
-                  train.classes.size(),
-                  val.classes.size()),
-      fmt::format("{} is in {} alone{}",
-                  printable(differing.front()),
-                  has(train) ? "train" : "val",
-                  differing.size() > 1
-                      ? fmt::format(", and so are {} more in one of them", differing.size() - 1)
-                      : ""),
-      "the same folders in both; sort images that lie directly in val into them first");
+// Notebooks leave hidden folders with copies of images.
+void refuse_hidden_class(const ClassFolders& train, const ClassFolders& val) {
+  for (size_t label = 0; label < train.classes.size(); ++label) {
+    if (!train.classes[label].starts_with('.')) continue;
+    if (std::ranges::count(val.files, static_cast<int32_t>(label), &ImageFile::label) > 0) continue;
+    throw DataError(
+        fmt::format("{} is a hidden folder in train alone", printable(train.classes[label])),
+        "each folder in train is a class",
+        "remove it");
+  }
 }
 
 Interpolation draw_interpolation(ImageRandom random) {
@@ -54,7 +47,7 @@ ImageFolder::ImageFolder(std::string name, fs::path root, const SplitOptions& op
     : name_(std::move(name)),
       root_(std::move(root)),
       options_(options),
-      folders_(find_class_folders(root_)) {
+      folders_(find_class_folders(root_, options.classes)) {
   require_codecs();
   LS_CHECK(1 <= options.crop && options.crop <= options.resize,
            "[image_folder] got a crop of {} of images resized to {}",
@@ -238,21 +231,21 @@ DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos, 
                        .shrink = photos.shrink,
                        .slow_disk = photos.slow_disk,
                        .slow_decode = photos.slow_decode};
+  options.classes = photos.classes;
   if (photos.cache_bytes > 0) {
     options.cache_room = std::make_shared<std::atomic<int64_t>>(photos.cache_bytes);
   }
   std::shared_ptr<ImageFolder> train;
   if (splits == Splits::kBoth) {
     train = std::make_shared<ImageFolder>("imagefolder/train", dir / "train", options);
+    options.classes = train->class_names();
   }
   options.crop = photos.val_crop;
   options.ramp = {};
   options.crops_by = Interpolation::kBilinear;
   options.resize = photos.val_resize;
   auto val = std::make_shared<ImageFolder>("imagefolder/val", dir / "val", options);
-  if (train && train->folders().classes != val->folders().classes) {
-    throw_other_classes(train->folders(), val->folders());
-  }
+  if (train) refuse_hidden_class(train->folders(), val->folders());
   return {.train = std::move(train), .test = std::move(val)};
 }
 

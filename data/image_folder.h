@@ -26,6 +26,7 @@ struct SplitOptions {
   Interpolation by = Interpolation::kBilinear;
   std::optional<Interpolation> crops_by = Interpolation::kBilinear;  // none: drawn at random
   bool shrink = false;
+  std::vector<std::string> classes{};                  // find_class_folders()'s
   std::shared_ptr<std::atomic<int64_t>> cache_room{};  // remaining bytes; null: no cache
   std::chrono::milliseconds slow_disk{0};
   std::chrono::milliseconds slow_decode{0};
@@ -80,7 +81,8 @@ class ImageFolder : public Dataset {
   std::unique_ptr<PhotoCache> cache_;
 };
 
-// Opens `dir`/train and `dir`/val. Errors: also DataError when their classes differ.
+// Opens `dir`/train and `dir`/val. A label means the same class in both, and `val` may lack some.
+// Errors: also DataError when `val` has others, or lacks a hidden folder of `train`.
 DatasetPair open_image_folders(const std::filesystem::path& dir,
                                const PhotoOptions& photos = {},
                                Splits splits = Splits::kBoth);

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "data/codecs/image.h"
 
@@ -33,6 +35,8 @@ struct PhotoOptions {
   // the pixels differ.
   bool shrink = false;
   int64_t cache_bytes = 0;  // for decoded photos of both splits together
+  // By label; a split may lack some. Empty: the names of the folders of `train`, or of `val` alone.
+  std::vector<std::string> classes{};
   // Artificial delays, to simulate a slow machine.
   std::chrono::milliseconds slow_disk{0};
   std::chrono::milliseconds slow_decode{0};

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "engine/compare_trainings.h"
 #include "trainers/checkpoint/checkpoint_record.h"
+#include "trainers/checkpoint/output_classes.h"
 #include "trainers/checkpoint/weights_file.h"
 #include "trainers/config/batch_division.h"
 #include "trainers/loop/evaluate.h"
@@ -185,12 +186,14 @@ void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
   throw EnvironmentError(parts[0], parts[1], parts[2]);
 }
 
-// Reads weights on rank 0. Errors: CheckpointError.
-void read_into(nn::Module& network,
-               const std::filesystem::path& file,
-               trainers::Classifier classifier) {
+// Reads weights on rank 0; returns the file's metadata. Errors: CheckpointError.
+trainers::Texts read_into(nn::Module& network,
+                          const std::filesystem::path& file,
+                          trainers::Classifier classifier) {
   try {
-    trainers::WeightsFile(file).load_into(network, classifier);
+    trainers::WeightsFile weights(file);
+    weights.load_into(network, classifier);
+    return weights.metadata();
   } catch (const CheckpointError& error) {
     const bool names_flags = error.hint().find("--") != std::string::npos;  // the programs'
     if (!names_flags) throw;
@@ -376,8 +379,12 @@ void Trainer::save(const std::filesystem::path& file) {
 }
 
 void Trainer::load(const std::filesystem::path& file) {
-  on_rank_0(impl_->ranks,
-            [&] { read_into(impl_->parts.model, file, trainers::Classifier::kMustFit); });
+  on_rank_0(impl_->ranks, [&] {
+    const trainers::Texts metadata =
+        read_into(impl_->parts.model, file, trainers::Classifier::kMustFit);
+    const auto other = trainers::other_class(*impl_->data.test, metadata, file.string());
+    if (other) impl_->console.warn("lockstep: warning: " + *other);
+  });
   impl_->share_weights();
 }
 

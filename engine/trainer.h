@@ -65,7 +65,7 @@ struct TrainerOptions {
   uint64_t seed = 42;        // of the images' order, augmentation and dropout
   int64_t test_batch = 250;  // images per batch of an evaluation
   RankOptions rank = {};
-  // Called on rank 0 with warnings: skipped steps, images that cannot be read.
+  // Called on rank 0 with warnings: skipped steps, images that cannot be read, other classes.
   std::function<void(const std::string& text)> warn = {};
 };
 
@@ -123,7 +123,8 @@ class Trainer {
   // EnvironmentError.
   void save(const std::filesystem::path& file);
   // Reads such a file, or one of torch.save, on rank 0, for all ranks. Errors: CheckpointError
-  // where it cannot be read, or where names or shapes differ from the network's.
+  // where it cannot be read, or where names or shapes differ from the network's. Warns where the
+  // file records other classes than the test images have; PhotoOptions::classes takes them.
   void load(const std::filesystem::path& file);
   // Likewise for a network of another number of classes: its last layer keeps its initial weights
   // where the file's has another number of outputs.

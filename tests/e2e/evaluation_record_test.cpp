@@ -1,5 +1,8 @@
 // Weights are evaluated like in their training, without repeating any of its flags.
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -186,7 +189,69 @@ TEST(PhotoWeights, BringTheirNetworkSizesAndClasses) {
   }
   const ProgramResult renamed = evaluate("renamed");
   EXPECT_EQ(renamed.exit_code, 3) << said(renamed);
-  EXPECT_THAT(renamed.err, HasSubstr("error: class 0 is 'bees' here, 'ants' in "));
+  EXPECT_THAT(renamed.err, HasSubstr("error: no class has the name of the folder "));
+}
+
+// Of three classes; the test set has photos of the last two.
+class PhotosOfTwoClasses : public ::testing::Test {
+ protected:
+  PhotosOfTwoClasses() {
+    write_image_folders(dir_ / "photos", 4);
+    for (const char* split : {"train", "val"}) {
+      fs::copy(dir_ / "photos" / split / "ants", dir_ / "photos" / split / "wasps");
+    }
+    const ProgramResult trained = run_program(resnet20(dir_ / "photos", dir_ / "run", {}));
+    EXPECT_EQ(trained.exit_code, 0) << said(trained);
+    fs::remove_all(dir_ / "photos" / "val" / "ants");
+    Safetensors content = read_safetensors(weights(dir_ / "run"));
+    content.metadata = {};
+    write_safetensors(bare(), content);
+  }
+
+  std::string bare() const { return dir_ / "bare.safetensors"; }
+  ProgramResult evaluate(const std::string& file, const Arguments& more) const {
+    Arguments line = {"-e", "--pretrained", file, "--save-logits", logits_, "--overwrite"};
+    line.insert(line.end(), more.begin(), more.end());
+    return run_program(resnet20(dir_ / "photos", dir_ / "evaluated", line));
+  }
+  void expect_labels(int64_t bees, int64_t wasps) const {
+    const Safetensors saved = read_safetensors(logits_);
+    const auto labels = saved.tensors.at("labels").span<int64_t>();
+    EXPECT_THAT(std::vector(labels.begin(), labels.end()),
+                ::testing::ElementsAre(bees, bees, bees, bees, wasps, wasps, wasps, wasps));
+    const Tensor& logits = saved.tensors.at("logits");
+    int64_t correct = 0;
+    for (int64_t i = 0; i < logits.shape()[0]; ++i) {
+      const auto row = logits.span<float>().subspan(static_cast<size_t>(i) * 3, 3);
+      correct += std::ranges::max_element(row) - row.begin() == labels[static_cast<size_t>(i)];
+    }
+    const nlohmann::json record = read_json(dir_ / "evaluated" / "run.json");
+    EXPECT_EQ(record.at("final").at("correct"), correct);
+  }
+
+  const TempDir dir_;
+  const std::string logits_ = dir_ / "logits.safetensors";
+};
+
+TEST_F(PhotosOfTwoClasses, AreComparedWithTheOutputsOfTheirNames) {
+  const ProgramResult recorded = evaluate(weights(dir_ / "run"), {});
+  ASSERT_EQ(recorded.exit_code, 0) << said(recorded);
+  EXPECT_THAT(recorded.err,
+              HasSubstr("imagefolder/val has images of 2 of 3 classes, none of ants"));
+  expect_labels(1, 2);
+  std::ofstream(dir_ / "names.txt") << "wasps\nants\nbees\n";
+  const ProgramResult named = evaluate(bare(), {"--class-names", dir_ / "names.txt"});
+  ASSERT_EQ(named.exit_code, 0) << said(named);
+  expect_labels(2, 0);
+}
+
+TEST_F(PhotosOfTwoClasses, AreRefusedWhereTheThreeOutputsHaveNoNames) {
+  for (const Arguments& count : {Arguments{}, Arguments{"--num-classes", "3"}}) {
+    const ProgramResult refused = evaluate(bare(), count);
+    EXPECT_EQ(refused.exit_code, count.empty() ? 4 : 3) << said(refused);
+    EXPECT_THAT(refused.err, HasSubstr("try: --class-names FILE"));
+    EXPECT_FALSE(fs::exists(logits_));
+  }
 }
 
 }  // namespace

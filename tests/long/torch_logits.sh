@@ -64,7 +64,10 @@ torch.manual_seed(0)
 of_v2 = torchvision.models.ResNet50_Weights.IMAGENET1K_V2.transforms
 cubic = torchvision.transforms.InterpolationMode.BICUBIC
 net = torchvision.models.resnet50(num_classes=1000)
-flags = ["--val-resize-size", "232", "--val-crop-size", "224", "--num-classes", "1000"]
+folders = sorted(folder.name for folder in (photos / "val").iterdir())
+names = folders + [f"absent{i}" for i in range(len(folders), 1000)]
+Path("names.txt").write_text("".join(f"{name}\n" for name in names))
+flags = ["--val-resize-size", "232", "--val-crop-size", "224", "--class-names", "names.txt"]
 put("torchvision_v2", net, (of_v2(), of_v2(interpolation=cubic)), flags)
 for name in ("resnet50.a1_in1k", "resnet50.a3_in1k"):
     net = timm.create_model(name, pretrained=False, num_classes=2)

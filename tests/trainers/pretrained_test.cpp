@@ -105,7 +105,7 @@ TEST_F(Pretrained, ToEvaluateTheClassifierMustFit) {
   const TinyRun five(3, 5);
   EXPECT_THAT(load(file_tensors(five.model.state()), Classifier::kMustFit),
               ::testing::AllOf(HasSubstr("fc.weight has shape (5,32), expected (3,32)"),
-                               HasSubstr("--num-classes 5")));
+                               HasSubstr("names of its 5 outputs")));
 }
 
 TEST_F(Pretrained, AHalfClassifierIsNoOtherClassifier) {

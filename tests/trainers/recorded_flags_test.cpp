@@ -177,7 +177,12 @@ TEST(NotesOnFlags, OtherClassesOfOneCountKeepTheClassifier) {
   now.class_names = {"cats", "dogs"};
   EXPECT_THAT(notes_on_flags(now, now, photo_run(), kFineTune, "F"),
               ElementsAre(HasSubstr("class 0 is 'cats' here, 'ants' in F; the classifier starts")));
+  now.class_names = {"cats"};
+  EXPECT_THAT(notes_on_flags(now, now, photo_run(), kFineTune, "F"),
+              ElementsAre(HasSubstr("class 0 is 'cats' here")))
+      << "--num-classes 2 given";
   now.class_names = {"cats", "dogs", "eels"};
+  now.flags["num-classes"] = "3";
   EXPECT_THAT(notes_on_flags(now, now, photo_run(), kFineTune, "F"), IsEmpty());
 }
 

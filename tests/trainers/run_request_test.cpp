@@ -244,6 +244,16 @@ TEST(RunRequest, ImagesGrowFromOneSideDuringEpochs) {
             "--res-from is for photos in class folders");
 }
 
+TEST(RunRequest, NamesOfOutputsAreForAnEvaluation) {
+  const auto resnet = [](const std::string& line) {
+    return make_run_request(options_of(line, {}, Program::kTrainResnet)).class_names;
+  };
+  EXPECT_EQ(resnet("-e --pretrained F --class-names names.txt DIR"), "names.txt");
+  const auto error = usage_error([&] { resnet("--class-names names.txt DIR"); });
+  ASSERT_TRUE(error);
+  EXPECT_STREQ(error->what(), "--class-names needs --evaluate");
+}
+
 TEST(RunRequest, LogitsAreThoseOfAnEvaluation) {
   EXPECT_EQ(request_of("").save_logits, "");
   EXPECT_EQ(request_of("-e --pretrained F --save-logits a/b.safetensors").save_logits,

@@ -162,9 +162,8 @@ std::vector<std::string> notes_on_flags(const EvaluationRecord& asked,
     notes.push_back(fmt::format(
         "note: images are {} here; {} records {}", now.image, file, printable(recorded.image)));
   }
-  if (use != WeightsUse::kFineTune || now.class_names.size() != recorded.class_names.size()) {
-    return notes;
-  }
+  const bool fresh_classifier = differs(now.flags, recorded.flags, "num-classes");
+  if (use != WeightsUse::kFineTune || fresh_classifier) return notes;
   if (const auto other = other_class(now, recorded, file)) {
     notes.push_back(fmt::format("note: {}; the classifier starts from its weights", *other));
   }

@@ -103,6 +103,7 @@ void StartingPoint::take_recorded_flags(Source& source) {
   try {
     take_flags(options_, source.recorded, source.use);
     request_ = make_run_request(options_);
+    if (source.use == WeightsUse::kEvaluate) request_.photos.classes = source.outputs().names();
   } catch (const UsageError& error) {
     throw CheckpointError(
         fmt::format(
@@ -113,6 +114,9 @@ void StartingPoint::take_recorded_flags(Source& source) {
 }
 
 void StartingPoint::find(std::optional<SoundCheckpoint> kept) {
+  if (!requested_.class_names.empty()) {
+    request_.photos.classes = read_class_names(requested_.class_names);
+  }
   if (!requested_.resume.empty()) find_checkpoint(std::move(kept));
   if (resumed_) {
     if (!requested_.pretrained.empty() && requested_.resume != "auto") {
@@ -204,6 +208,7 @@ void StartingPoint::share_source(Communicator& ranks) {
     mine = {
         {"file", requested_.pretrained}, {"metadata", pretrained_->metadata()}, {"resumed", false}};
   }
+  if (!mine.is_null()) mine["class_names"] = request_.photos.classes;
   const auto source = nlohmann::json::parse(comm::broadcast_text(
       ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   if (source.is_null()) return;
@@ -213,7 +218,8 @@ void StartingPoint::share_source(Communicator& ranks) {
              .metadata = source.at("metadata"),
              .use = requested_.evaluate ? WeightsUse::kEvaluate
                     : resumed           ? WeightsUse::kResume
-                                        : WeightsUse::kFineTune};
+                                        : WeightsUse::kFineTune,
+             .class_names = source.at("class_names")};
   if (source_->use == WeightsUse::kResume) record_ = record_of(source_->metadata, source_->file);
 }
 
@@ -236,6 +242,11 @@ StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
       notes_.push_back(std::move(note));
     }
     note_built_in_images(source, data_digest);
+    if (source.use == WeightsUse::kEvaluate) {
+      for (std::string& note : source.outputs().check(now, *data.test)) {
+        notes_.push_back(std::move(note));
+      }
+    }
     now.average = source.use == WeightsUse::kEvaluate && source.recorded.average;
   });
   return settled;
@@ -256,7 +267,7 @@ void StartingPoint::note_built_in_images(const Source& source, const std::string
 }
 
 void StartingPoint::check_record(const Source& source, const EvaluationRecord& now) {
-  const auto& [file, metadata, use, recorded] = source;
+  const auto& [file, metadata, use, class_names, recorded] = source;
   if (const auto found = contradiction(now, recorded, use)) {
     throw CheckpointError(
         fmt::format("{} is {}, {} has {}", found->flag, found->now, file, found->recorded),
@@ -265,7 +276,7 @@ void StartingPoint::check_record(const Source& source, const EvaluationRecord& n
             : "the weights are those of another network",
         fmt::format("leave {} out", found->flag));
   }
-  if (use == WeightsUse::kFineTune) return;
+  if (use == WeightsUse::kFineTune || !source.class_names.empty()) return;
   if (const auto other = other_class(now, recorded, file)) {
     throw DataError(*other,
                     "an output of the network stands for a class by its place in this order",

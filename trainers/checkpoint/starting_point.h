@@ -10,6 +10,7 @@
 #include "core/communicator.h"
 #include "data/dataset.h"
 #include "nn/module.h"
+#include "trainers/checkpoint/output_classes.h"
 #include "trainers/checkpoint/recorded_flags.h"
 #include "trainers/checkpoint/resume.h"
 #include "trainers/checkpoint/weights_file.h"
@@ -77,7 +78,10 @@ class StartingPoint {
     std::string file;
     Texts metadata;
     WeightsUse use = WeightsUse::kFineTune;
+    std::vector<std::string> class_names{};  // of --class-names
     EvaluationRecord recorded{};
+
+    OutputClasses outputs() const { return {file, recorded, class_names}; }
   };
 
   std::filesystem::path checkpoints_in_place() const;

@@ -211,7 +211,8 @@ PretrainedFit fit(const fs::path& file,
     std::erase_if(tensors,
                   [&](const auto& tensor) { return tensor.first.starts_with(head + "."); });
   } else if (classes) {
-    hint = fmt::format("--num-classes {} to evaluate all of the file's classes", *classes);
+    hint = fmt::format("--class-names FILE: the class folders' names of its {} outputs, one a line",
+                       *classes);
   }
   const std::vector<std::string> found = mismatches(entries, tensors);
   if (!found.empty()) {

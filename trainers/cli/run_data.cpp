@@ -17,6 +17,7 @@ RunData open_data(const RunRequest& request,
     data.sets = open_training_data(request, is_others ? std::nullopt : fault);
     if (data.sets.train) data.digest = data.sets.train->digest();
     data.digest += data.sets.test->digest();
+    if (!request.no_eval) data.note = note_on_absent_classes(*data.sets.test);
   };
   on_all_ranks(ranks, open, "opening the data");
   const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", data.digest};

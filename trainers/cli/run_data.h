@@ -15,6 +15,7 @@ namespace lockstep::trainers {
 struct RunData {
   data::DatasetPair sets;
   std::string digest;
+  std::optional<std::string> note;  // on classes without images to evaluate
 };
 
 // A collective call. An error ends all ranks here, and so do images that differ between ranks.

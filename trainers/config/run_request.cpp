@@ -180,10 +180,19 @@ std::string logits_file_of(const Options& options) {
                    "--save-logits logits.safetensors");
 }
 
+std::string class_names_of(const Options& options) {
+  const std::string file = text_or_empty(options, "class-names");
+  if (file.empty() || options.boolean("evaluate")) return file;
+  throw UsageError("--class-names needs --evaluate",
+                   "a training numbers its class folders itself",
+                   "-e and --pretrained FILE; or leave it out");
+}
+
 void read_checkpoints(const Options& options, RunRequest& request) {
   request.pretrained = text_or_empty(options, "pretrained");
   request.evaluate = options.boolean("evaluate");
   request.save_logits = logits_file_of(options);
+  request.class_names = class_names_of(options);
   request.resume = text_or_empty(options, "resume");
   request.save_freq = options.integer("save-freq");
   request.save_steps = options.maybe_integer("save-steps");

@@ -114,6 +114,7 @@ struct RunRequest {
   std::string pretrained;             // weight file; empty: none
   bool evaluate = false;              // saved weights, instead of training
   std::string save_logits;            // file for the logits of that; empty: none
+  std::string class_names;            // file with names for the outputs of that; empty: none
   std::string resume;                 // "auto", a path, or empty
   int64_t save_freq = 1;              // epochs between checkpoints
   std::optional<int64_t> save_steps;  // steps between further ones

@@ -9,6 +9,7 @@
 
 #include "comm/gather.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "data/open_dataset.h"
 #include "data/synthetic.h"
 #include "trainers/model/models.h"
@@ -62,6 +63,23 @@ data::DatasetPair open_training_data(const RunRequest& request, const std::optio
   // What does not fit the images is refused before a run begins.
   if (sets.train) augmentation(request.augmentation, request.seeds.run, *sets.train);
   return sets;
+}
+
+std::optional<std::string> note_on_absent_classes(const data::Dataset& images) {
+  const std::vector<std::string> names = images.class_names();
+  std::vector<bool> present(names.size());
+  if (names.empty()) return std::nullopt;
+  for (int64_t i = 0; i < images.size(); ++i) present[static_cast<size_t>(images.label(i))] = true;
+  const auto found = std::ranges::count(present, true);
+  if (found == std::ssize(names)) return std::nullopt;
+  const auto first = static_cast<size_t>(std::ranges::find(present, false) - present.begin());
+  const int64_t more = std::ssize(names) - found - 1;
+  return fmt::format("note: {} has images of {} of {} classes, none of {}{}",
+                     images.name(),
+                     found,
+                     names.size(),
+                     printable(names[first]),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 std::function<void(const std::string& text)> warn_of_images(Console& console) {

@@ -27,6 +27,9 @@ namespace lockstep::trainers {
 data::DatasetPair open_training_data(const RunRequest& request,
                                      const std::optional<Fault>& fault = {});
 
+// Returns a note where the set has no images of some of its named classes; else nothing.
+std::optional<std::string> note_on_absent_classes(const data::Dataset& images);
+
 // Returns a function that warns about a skipped image. Borrows the console.
 std::function<void(const std::string& text)> warn_of_images(Console& console);
 
