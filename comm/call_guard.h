@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/fork_check.h"
 
 namespace lockstep::comm {
 
@@ -16,9 +17,10 @@ class CallGuard {
  public:
   // Runs body(), one call of the communicator, and returns its result. The call may make others.
   // After a CommError the ranks are out of step, so every later call throws the same error at once.
-  // Errors: UsageError while another thread is in a call.
+  // Errors: UsageError while another thread is in a call, and in a forked child.
   template <class Body>
   decltype(auto) run(Body&& body) {
+    fork_.expect_parent("a Communicator");
     const Turn turn(*this);
     if (failure_) throw CommError(*failure_);
     try {
@@ -47,6 +49,7 @@ class CallGuard {
 
   std::atomic<std::thread::id> caller_;  // of the call under way; no thread: none
   std::optional<CommError> failure_;
+  const ForkCheck fork_;
 };
 
 }  // namespace lockstep::comm

@@ -27,7 +27,7 @@ class RankError : public Error {
 // `body` may be called by several threads at once. When a rank fails, the calls of the others that
 // wait for it fail too; the failure that came first is thrown.
 // A rank that waits for another for longer than `stall_abort` fails, with CommError.
-// Errors: RankError; UsageError for less than one rank.
+// Errors: RankError; UsageError for less than one rank, or more than 1024.
 //
 //   lockstep::spawn(4, [](Communicator& peers) {
 //     int64_t sum = peers.rank();

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdlib>
 #include <iterator>
+#include <new>
 
 #include <fmt/ranges.h>
 #include <sys/mman.h>
@@ -89,6 +90,8 @@ bool Arena::holds(const void* part) const {
 
 size_t ArenaRecord::allocate(size_t bytes) {
   const size_t number = sizes_.size();
+  // Room for both events, since destructors call free().
+  if (events_.capacity() < 2 * (number + 1)) events_.reserve(4 * (number + 1));
   sizes_.push_back(in_units(bytes, unit_));
   events_.push_back({number, sizes_.back()});
   bytes_in_use_ += sizes_.back();
@@ -165,18 +168,22 @@ void* CachingAllocator::allocate(size_t bytes) {
   return block;
 }
 
-void* CachingAllocator::obtain(size_t size, Arenas arenas) {
+void* CachingAllocator::obtain(size_t size, Arenas arenas) try {
   const std::lock_guard lock(mutex_);
   const bool cuts = size >= options_.smallest_in_arenas && arena_bytes() > 0;
   void* block = cuts ? from_arenas(size, arenas) : from_cache(size);
   if (block == nullptr && !cuts) {
+    if (options_.keep) reserve_places(size);
     block = source_.allocate(size);
     if (block != nullptr) ++stats_.system_allocations;
+    if (block != nullptr && options_.keep) ++cache_.at(size).count;
   }
   if (block == nullptr) return nullptr;
   stats_.bytes_in_use += size;
   stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
   return block;
+} catch (const std::bad_alloc&) {  // of this object's own lists
+  return nullptr;
 }
 
 size_t CachingAllocator::arena_bytes() const {
@@ -212,11 +219,17 @@ void* CachingAllocator::cut(Arena& arena, size_t size) {
 
 void* CachingAllocator::from_cache(size_t size) {
   const auto found = cache_.find(size);
-  if (found == cache_.end() || found->second.empty()) return nullptr;
-  void* block = found->second.back();
-  found->second.pop_back();
+  if (found == cache_.end() || found->second.free.empty()) return nullptr;
+  void* block = found->second.free.back();
+  found->second.free.pop_back();
   stats_.bytes_cached -= size;
   return block;
+}
+
+void CachingAllocator::reserve_places(size_t size) {
+  const Blocks& blocks = cache_[size];
+  const size_t places = blocks.free.capacity();
+  if (blocks.count == places) cache_[size].free.reserve(std::max<size_t>(1, 2 * places));
 }
 
 void CachingAllocator::free(void* block, size_t bytes) {
@@ -229,7 +242,7 @@ void CachingAllocator::free(void* block, size_t bytes) {
     return arena.free(block);
   }
   if (!options_.keep) return source_.free(block);
-  cache_[size].push_back(block);
+  cache_.at(size).free.push_back(block);
   stats_.bytes_cached += size;
 }
 
@@ -246,12 +259,12 @@ void CachingAllocator::hold_arenas() {
 void CachingAllocator::release_cache() {
   const std::lock_guard lock(mutex_);
   for (auto& [size, blocks] : cache_) {
-    for (void* block : blocks) {
-      source_.free(block);
-      stats_.bytes_cached -= size;
-    }
+    for (void* block : blocks.free) source_.free(block);
+    stats_.bytes_cached -= size * blocks.free.size();
+    blocks.count -= blocks.free.size();
+    blocks.free.clear();
   }
-  cache_.clear();
+  std::erase_if(cache_, [](const auto& blocks) { return blocks.second.count == 0; });
   for (size_t i = arenas_.size(); i-- > held_arenas_;) {
     if (!arenas_[i].is_free()) continue;
     source_.free(arenas_[i].begin());

@@ -154,6 +154,7 @@ class CachingAllocator {
   void* from_arenas(size_t size, Arenas arenas);
   void* cut(Arena& arena, size_t size);
   void* from_cache(size_t size);
+  void reserve_places(size_t size);
   void release_cache();
   static void release_caches_of(MemorySource& source);
   static std::string usage_text(MemorySource& source);
@@ -161,7 +162,12 @@ class CachingAllocator {
   MemorySource& source_;
   const Options options_;
   mutable std::mutex mutex_;
-  std::map<size_t, std::vector<void*>> cache_;
+  // free() must not allocate, since destructors call it: `free` has room for all blocks.
+  struct Blocks {
+    std::vector<void*> free;
+    size_t count = 0;  // of all blocks of this size, in use or free
+  };
+  std::map<size_t, Blocks> cache_;
   std::vector<Arena> arenas_;
   size_t held_arenas_ = 0;  // arenas_[0..held_arenas_) are never given back
   AllocatorStats stats_;

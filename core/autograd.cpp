@@ -30,6 +30,7 @@ struct Var::Value {
   Tensor tensor;  // undefined while forgotten
   RemakeFn remake;
   Tensor copy;
+  bool copy_is_derived = false;
 };
 
 // One recorded op. Owns the references to its inputs and what its backward function captured, until
@@ -46,29 +47,34 @@ struct Node {
   BackwardFn backward;
   std::shared_ptr<const Batch> batch;
   Tensor grad_out;
+  std::shared_ptr<Node> next;  // while it is released
 
   TapeOp op() const { return {.name = name, .number = sequence, .inputs = inputs}; }
   Var::State& state(size_t i) const { return *inputs[i].state_; }
 
  private:
-  // Drops inputs and what backward captured. Puts the nodes that nothing else refers to behind
+  // Drops inputs and what backward captured. Puts the nodes that nothing else refers to in front of
   // `rest`.
-  void drop(std::vector<std::shared_ptr<Node>>& rest) {
+  void drop(std::shared_ptr<Node>& rest) {
     backward = nullptr;  // it may hold inputs, which `inputs` keeps alive until they are looked at
     for (Var& input : inputs) {
-      if (input.state_.use_count() == 1) rest.push_back(std::move(input.state_->node));
+      if (input.state_.use_count() == 1 && input.state_->node != nullptr) {
+        std::shared_ptr<Node> node = std::move(input.state_->node);
+        node->next = std::move(rest);
+        rest = std::move(node);
+      }
       input.state_.reset();
     }
-    std::erase(rest, nullptr);
     inputs.clear();
   }
-  // Without calling itself: a tape may be longer than the stack is deep.
+  // Without calling itself: a tape may be longer than the stack is deep. Without allocating: memory
+  // may have run out.
   void release_inputs() {
-    std::vector<std::shared_ptr<Node>> rest;
+    std::shared_ptr<Node> rest;
     drop(rest);
-    while (!rest.empty()) {
-      const std::shared_ptr<Node> node = std::move(rest.back());
-      rest.pop_back();
+    while (rest != nullptr) {
+      const std::shared_ptr<Node> node = std::move(rest);
+      rest = std::move(node->next);
       if (node.use_count() == 1) node->drop(rest);
     }
   }
@@ -124,6 +130,12 @@ void Var::set_copy(Tensor copy) {
            to_string(copy.shape()),
            to_string(shape()));
   value_->copy = std::move(copy);
+}
+void Var::derive_copy() {
+  value_->copy_is_derived = true;
+}
+bool Var::has_derived_copy() const {
+  return value_->copy_is_derived && value_->copy.defined();
 }
 
 const Tensor& Var::as(Dtype dtype) const {
@@ -216,7 +228,26 @@ Tensor& Grads::overwrite(size_t i) {
 }
 
 void Grads::give(size_t i, Tensor grad) {
-  LS_CHECK(grad.shape() == missing_shape(i), "[{}] gradient {}: another shape", node_.name, i);
+  const Shape shape = missing_shape(i);
+  const Dtype dtype = node_.state(i).dtype;
+  if (grad.shape() != shape) {
+    throw ShapeError(fmt::format("[{}] gradient {}: shape {}, expected {}",
+                                 node_.name,
+                                 i,
+                                 to_string(grad.shape()),
+                                 to_string(shape)),
+                     "the op's backward function gave it",
+                     "the input's shape, or (local shards, elements) for a parameter");
+  }
+  if (grad.dtype() != dtype) {
+    throw DtypeError(fmt::format("[{}] gradient {}: {}, expected {}",
+                                 node_.name,
+                                 i,
+                                 name_of(grad.dtype()),
+                                 name_of(dtype)),
+                     "the op's backward function gave it",
+                     "a gradient of the input's type");
+  }
   tensors_[i] = std::move(grad);
 }
 

@@ -93,6 +93,9 @@ class Var {
   // none. Code that changes the value must update the copy.
   const Tensor& copy() const;
   void set_copy(Tensor copy);
+  // From now on ops write the copy again before they read it, for code that changes only the value.
+  void derive_copy();
+  bool has_derived_copy() const;
   // The value or the copy, whichever has this type. Errors: DtypeError when neither has.
   const Tensor& as(Dtype dtype) const;
 
@@ -147,7 +150,8 @@ class Grads {
   // wants(i), once per i.
   Tensor& overwrite(size_t i);
   // Makes the existing tensor `grad` the gradient of input i. The caller must not use it again or
-  // give it to another input, since later gradients may be added to it.
+  // give it to another input, since later gradients may be added to it. Shape and dtype: as
+  // overwrite()'s. Errors: ShapeError, DtypeError.
   void give(size_t i, Tensor grad);
 
  private:

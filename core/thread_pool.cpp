@@ -41,6 +41,11 @@ void end_threads(std::span<std::thread> threads,
 
 ThreadPool::ThreadPool(int size, bool spin) : size_(size), spins_(spin ? kSpins : 0) {
   LS_CHECK(size >= 1, "[thread_pool] size: got {}", size);
+  if (size > kMaxThreads) {
+    throw UsageError(fmt::format("{} threads cannot be started", size),
+                     "a stream has one for each core that it uses",
+                     fmt::format("at most {} threads", kMaxThreads));
+  }
   try {
     for (int worker = 1; worker < size; ++worker) {
       threads_.emplace_back([this, worker] { work(worker); });
@@ -54,7 +59,11 @@ ThreadPool::ThreadPool(int size, bool spin) : size_(size), spins_(spin ? kSpins 
 }
 
 ThreadPool::~ThreadPool() {
-  end_threads(threads_, stopping_, round_);
+  if (fork_.is_in_child()) {
+    abandon(threads_);
+  } else {
+    end_threads(threads_, stopping_, round_);
+  }
 }
 
 void ThreadPool::run(int64_t tasks, FunctionRef<void(int64_t, int)> body) {
@@ -62,6 +71,7 @@ void ThreadPool::run(int64_t tasks, FunctionRef<void(int64_t, int)> body) {
     for (int64_t task = 0; task < tasks; ++task) body(task, 0);
     return;
   }
+  fork_.expect_parent("a Stream of several threads");
   body_ = &body;
   tasks_ = tasks;
   pending_.store(static_cast<uint32_t>(size_ - 1), std::memory_order_relaxed);

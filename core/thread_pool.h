@@ -8,9 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "core/fork_check.h"
 #include "core/function_ref.h"
 
 namespace lockstep {
+
+inline constexpr int kMaxThreads = 1024;  // of a pool; also ranks that are threads
 
 // The caller is worker 0; size - 1 threads wait for work. Of n tasks, worker w runs [floor(n w /
 // size), floor(n (w + 1) / size)), so a task runs on the same thread, with its caches, in every
@@ -19,15 +22,16 @@ namespace lockstep {
 class ThreadPool {
  public:
   // Requires: size >= 1. `spin` lets idle workers poll for some tens of microseconds before they
-  // sleep, which is worth it only if each worker has a core to itself. Errors: EnvironmentError
-  // when a thread cannot be started.
+  // sleep, which is worth it only if each worker has a core to itself. Errors: UsageError for
+  // more than kMaxThreads; EnvironmentError when a thread cannot be started.
   ThreadPool(int size, bool spin);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool();
 
   // Calls body(task, worker) for every task in [0, tasks) and returns when all are done. The first
-  // exception is rethrown here.
+  // exception is rethrown here. Errors: UsageError in a forked child of the process that made the
+  // pool.
   void run(int64_t tasks, FunctionRef<void(int64_t task, int worker)> body);
 
  private:
@@ -36,6 +40,7 @@ class ThreadPool {
 
   const int size_;
   const int spins_;
+  const ForkCheck fork_;
   std::vector<std::thread> threads_;
   const FunctionRef<void(int64_t, int)>* body_ = nullptr;
   int64_t tasks_ = 0;

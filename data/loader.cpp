@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/fork_check.h"
 #include "data/codecs/decode_image.h"
 #include "data/load_span.h"
 
@@ -38,6 +39,12 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
                BatchSequence batches,
                const LoaderOptions& options)
     : dataset_(std::move(dataset)), plans_{.batches = std::move(batches)}, options_(options) {
+  workers_.fork = std::make_unique<ForkCheck>();
+  if (options.workers > kMaxWorkers) {
+    throw UsageError(fmt::format("{} workers cannot be started", options.workers),
+                     "each is a thread that reads images",
+                     fmt::format("at most {} workers", kMaxWorkers));
+  }
   LS_CHECK(options.workers >= 0 && options.ahead >= 1,
            "[loader] got {} workers, {} batches ahead",
            options.workers,
@@ -52,11 +59,11 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
   reserve_memory(image, plans_.batches.max_images, ahead + kBatchesInUse);
   slots_.resize(static_cast<size_t>(ahead));
   try {
-    for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this, i] { work(i); });
+    for (int i = 0; i < options.workers; ++i) workers_.threads.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& error) {
     stop();
     throw EnvironmentError(
-        fmt::format("cannot start loader {} of {}", workers_.size() + 1, options.workers),
+        fmt::format("cannot start loader {} of {}", workers_.threads.size() + 1, options.workers),
         error.what(),
         "fewer workers, or higher limits (ulimit -u, ulimit -v)");
   }
@@ -67,12 +74,19 @@ Loader::~Loader() {
 }
 
 void Loader::stop() {
+  if (workers_.fork->is_in_child()) {
+    abandon(workers_.threads);
+    // Their destructors would wait for the workers.
+    std::construct_at(&room_);
+    std::construct_at(&ready_);
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   room_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  for (std::thread& worker : workers_.threads) worker.join();
 }
 
 LoadedBatch Loader::next() {
@@ -85,7 +99,7 @@ LoadedBatch Loader::next() {
     waited_seconds_ += seconds;
     if (taken_ > 0) seconds_.waited += seconds;
   };
-  if (workers_.empty()) {
+  if (workers_.threads.empty()) {
     Slot slot = run({.number = taken_, .plan = plans_.batches.at(taken_), .error = {}});
     if (slot.error) std::rethrow_exception(slot.error);
     stop_clock();
@@ -93,6 +107,7 @@ LoadedBatch Loader::next() {
     ++taken_;
     return std::move(slot.batch);
   }
+  workers_.fork->expect_parent("a Loader with workers");
   LoadedBatch batch;
   {
     std::unique_lock lock(mutex_);

@@ -23,8 +23,9 @@
 
 #pragma GCC visibility push(default)
 namespace lockstep {
+class ForkCheck;
 class Timeline;
-}
+}  // namespace lockstep
 
 namespace lockstep::data {
 
@@ -68,8 +69,10 @@ struct LoaderSeconds {
   }
 };
 
+inline constexpr int kMaxWorkers = 256;
+
 struct LoaderOptions {
-  int workers = 2;    // threads; 0: next() makes the batch itself
+  int workers = 2;    // threads, at most kMaxWorkers; 0: next() makes the batch itself
   int64_t ahead = 4;  // batches being made or waiting, at most
   Augmentation augmentation = {};
   Timeline* timeline = nullptr;  // outlives the loader; null: times are not recorded
@@ -94,7 +97,8 @@ class Loader {
   // Batches not yet taken.
   int64_t left() const { return plans_.batches.count - taken_; }
   // Returns the next batch. Errors: what the data set or the sequence threw for this batch; calling
-  // it again throws the same. Requires: left() > 0.
+  // it again throws the same. UsageError in a forked child of the process whose workers load.
+  // Requires: left() > 0.
   LoadedBatch next();
 
   // Time that next() spent waiting for a batch, or making it when there are no workers.
@@ -113,6 +117,10 @@ class Loader {
     BatchSequence batches;
     int64_t planned = 0;
     std::mutex mutex = {};  // guards batches.at and planned
+  };
+  struct Workers {
+    std::vector<std::thread> threads;
+    std::unique_ptr<const ForkCheck> fork;
   };
   struct Slot {
     LoadedBatch batch;
@@ -144,7 +152,7 @@ class Loader {
   std::vector<Slot> slots_;
   int64_t taken_ = 0;
   std::atomic<bool> stopping_ = false;
-  std::vector<std::thread> workers_;
+  Workers workers_;
 };
 
 }  // namespace lockstep::data

@@ -72,8 +72,8 @@ MeetingFile::~MeetingFile() {
     std::string problem;
     const std::optional<MeetingNotice> there = read_meeting_file(path_, problem);
     if (there && there->key == key_) ::unlink(path_.c_str());
-  } catch (const Error&) {
-    return;  // no longer ours
+  } catch (const std::exception&) {
+    return;  // no longer ours, or memory has run out
   }
 }
 

@@ -1,14 +1,17 @@
 #include "core/allocator.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <span>
 #include <thread>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "core/stream.h"
 #include "core/tensor.h"
+#include "tests/support/no_memory.h"
 
 // Sanitizers end the process where malloc would return null, unless told not to.
 extern "C" const char* __asan_default_options() {
@@ -288,6 +291,38 @@ TEST(CachingAllocator, KeepsNothingWhenToldSo) {
   EXPECT_EQ(allocator.stats().system_allocations, 2);
   EXPECT_EQ(allocator.stats().bytes_cached, 0U);
   EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
+}
+
+// Destructors do so, and an exception there would end the process.
+TEST(CachingAllocator, TakesBlocksBackWhenMemoryHasRunOut) {
+  if (!testing::kCanExhaustMemory) GTEST_SKIP() << "a sanitizer allocates, too";
+  std::vector<Tensor> tensors;
+  for (int64_t i = 0; i < 500; ++i) {
+    tensors.push_back(Tensor::empty({777 + i / 100 * 1000}, Dtype::kF32));
+  }
+  EXPECT_EXIT(
+      {
+        testing::exhaust_memory();
+        tensors.clear();
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0),
+      "");
+}
+
+TEST(CachingAllocator, AnswersWithAnErrorWhenMemoryHasRunOut) {
+  if (!testing::kCanExhaustMemory) GTEST_SKIP() << "a sanitizer allocates, too";
+  EXPECT_EXIT(
+      {
+        testing::exhaust_memory();
+        try {
+          std::ignore = Tensor::empty({777'777}, Dtype::kF32);
+        } catch (const std::exception&) {
+          std::_Exit(0);
+        }
+      },
+      ::testing::ExitedWithCode(0),
+      "");
 }
 
 }  // namespace

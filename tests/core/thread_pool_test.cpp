@@ -1,6 +1,8 @@
 #include "core/thread_pool.h"
 
 #include <atomic>
+#include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 
@@ -91,6 +93,27 @@ TEST(ThreadPool, StartsAndStopsManyTimes) {
     if (i % 3 == 0) pool.run(3, [&](int64_t, int) { ++runs; });
   }
   EXPECT_EQ(runs, 7 * 3);
+}
+
+TEST(ThreadPool, HasALimit) {
+  EXPECT_THROW(ThreadPool(kMaxThreads + 1, false), UsageError);
+}
+
+// The threads stay with the parent: waiting for them would never end.
+TEST(ThreadPool, IsRefusedInAForkedChild) {
+  auto pool = std::make_unique<ThreadPool>(3, false);
+  EXPECT_EXIT(
+      {
+        try {
+          pool->run(3, [](int64_t, int) {});
+        } catch (const UsageError&) {
+          pool.reset();
+          std::_Exit(0);
+        }
+      },
+      ::testing::ExitedWithCode(0),
+      "");
+  pool->run(3, [](int64_t, int) {});
 }
 
 TEST(UsableCores, IsAtLeastOne) {
