@@ -198,7 +198,7 @@ class Run {
     std::vector<std::string> notes = parts_.start.options().notes;
     if (!parts_.route.note.empty()) notes.push_back(parts_.route.note);
     if (!parts_.engines.note.empty()) notes.push_back(parts_.engines.note);
-const auto add = [&](const std::vector<std::string>& more) {
+    const auto add = [&](const std::vector<std::string>& more) {
       notes.insert(notes.end(), more.begin(), more.end());
     };
     if (parts_.data.note) add({*parts_.data.note});
