@@ -14,6 +14,14 @@ Var cast_for_norms(const Var& x) {
   return x.batch().precision.autocast ? cast(x, Dtype::kF32) : x;
 }
 
+const Tensor& weight_for(const Var& x, const Var& weight) {
+  if (weight.has_derived_copy() && weight.copy().dtype() == x.dtype()) {
+    Tensor copy = weight.copy();
+    kernels::cast(x.stream(), weight.value(), copy);
+  }
+  return weight.as(x.dtype());
+}
+
 void add_copies(std::span<const NamedParameter> parameters, Dtype dtype) {
   for (const NamedParameter& parameter : parameters) {
     const Tensor& value = parameter.var.value();

@@ -14,6 +14,10 @@ namespace lockstep::nn {
 Var cast_for_products(const Var& x);  // of convolutions and linear layers: 16 bits
 Var cast_for_norms(const Var& x);     // f32
 
+// The value of `weight`, or its copy, that has the type of x. Updates a derived copy first. Errors:
+// DtypeError when neither has that type.
+const Tensor& weight_for(const Var& x, const Var& weight);
+
 // Gives parameters the copies that convolutions and linear layers of this type read. Biases and
 // norm parameters are read in f32 and get none. Optimizers update the copies with the master
 // values.

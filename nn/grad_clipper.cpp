@@ -12,6 +12,7 @@ GradClipper::GradClipper(Stream& stream, Optimizer& optimizer, float max_norm)
       max_norm_(max_norm),
       factor_(Tensor::empty({1}, Dtype::kF32, stream.device())) {
   kernels::fill(stream_, 1, factor_);
+  if (!optimizer_.applies_control()) return;
   kernels::StepControl control = optimizer_.control();
   control.grad_factor = factor_;
   optimizer_.follow(control);
@@ -27,7 +28,12 @@ void GradClipper::clip() {
   const std::vector<Tensor> gradients = optimizer_.gradients();
   Tensor norms = Tensor::empty({std::ssize(gradients) + 1}, Dtype::kF32, stream_.device());
   kernels::tensor_norms(stream_, gradients, norms);
-  kernels::clip_factor(stream_, norms, max_norm_, optimizer_.control().state, factor_);
+  const kernels::StepControl& control = optimizer_.control();
+  const Tensor state = control.unscales ? control.state : Tensor();
+  kernels::clip_factor(stream_, norms, max_norm_, state, factor_);
+  if (!optimizer_.applies_control()) {
+    optimizer_.multiply_gradients(stream_, {.grad_factor = factor_});
+  }
 }
 
 }  // namespace lockstep::nn

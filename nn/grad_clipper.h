@@ -7,7 +7,8 @@
 namespace lockstep::nn {
 
 // Call clip() after gradients are summed over ranks and before the optimizer's step(), which then
-// multiplies gradients by the clipping factor as it reads them. Norms are of unscaled gradients;
+// multiplies gradients by the clipping factor as it reads them; for an optimizer that does not,
+// Optimizer::applies_control(), clip() multiplies them. Norms are of unscaled gradients;
 // they are summed in an order that does not depend on the number of ranks. Source:
 // torch.nn.utils.clip_grad_norm_. Exact rule: kernels/optim/gradient_factors.h
 class GradClipper {

@@ -1,5 +1,8 @@
 #include "nn/grad_scaler.h"
 
+#include <algorithm>
+
+#include "core/error.h"
 #include "core/transfer.h"
 
 namespace lockstep::nn {
@@ -22,10 +25,12 @@ GradScaler::~GradScaler() {
   kernels::StepControl control = optimizer_.control();
   control.state = {};
   control.lr_table = {};
+  control.unscales = true;
   optimizer_.follow(control);
 }
 
 void GradScaler::set_learning_rates(std::span<const double> lrs) {
+  if (!optimizer_.applies_control()) return lrs_.assign(lrs.begin(), lrs.end());
   kernels::StepControl control = optimizer_.control();
   const Tensor table = kernels::lr_table_of(lrs);
   if (control.lr_table.defined() && control.lr_table.shape() == table.shape()) {
@@ -44,9 +49,34 @@ Tensor GradScaler::seed(int64_t leaves) const {
 
 void GradScaler::check() {
   kernels::check_finite(stream_, optimizer_.gradients(), state_);
+  if (optimizer_.applies_control() || !optimizer_.control().unscales) return;
+  const kernels::LossScaleState state = read();
+  if (state.found_inf != 0) {
+    optimizer_.zero_grad();
+  } else {
+    optimizer_.multiply_gradients(stream_, {.state = state_});
+  }
+  set_unscales(false);
+  if (lrs_.empty()) return;
+  optimizer_.set_lr(lrs_[static_cast<size_t>(std::min(state.applied, std::ssize(lrs_) - 1))]);
+}
+
+// Whether gradients are still multiplied by the scale.
+void GradScaler::set_unscales(bool unscales) {
+  kernels::StepControl control = optimizer_.control();
+  control.unscales = unscales;
+  optimizer_.follow(control);
 }
 
 void GradScaler::update() {
+  if (!optimizer_.applies_control()) {
+    if (optimizer_.control().unscales) {
+      throw UsageError("the gradients of this step were not divided by the loss scale",
+                       "the optimizer does not do so, and GradScaler::check() was not called",
+                       "check() before step(), and update() after it");
+    }
+    set_unscales(true);
+  }
   kernels::loss_scale_update(stream_, rule_, state_);
 }
 

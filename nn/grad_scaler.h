@@ -11,7 +11,9 @@ namespace lockstep::nn {
 
 // A step consists of loss.backward(scaler.seed(..)), check() after gradients are summed over ranks,
 // the optimizer's step(), and update(). A step with a gradient that is not finite is skipped: it
-// changes neither parameters nor the optimizer's state. Only read() waits for the device.
+// changes neither parameters nor the optimizer's state. Only read() waits for the device. For an
+// optimizer that does not see the scale itself, Optimizer::applies_control(), check() waits and
+// divides the gradients, or removes them all if the step is to be skipped, and sets the rate.
 // Source: torch.amp.GradScaler. Exact rule: kernels/optim/loss_scale.h
 class GradScaler {
  public:
@@ -28,13 +30,14 @@ class GradScaler {
   ~GradScaler();
 
   // Sets the learning rate of each applied step, from the run's first; the last one stays in
-  // effect. From now on set_lr() has no effect.
+  // effect. From now on set_lr() has no effect. Requires: at least one rate.
   void set_learning_rates(std::span<const double> lrs);
 
   // The seed of backward() for a loss with this many leaves.
   Tensor seed(int64_t leaves) const;
   void check();
-  // Errors: ShapeError for a rule out of range.
+  // Errors: ShapeError for a rule out of range; UsageError for an optimizer whose gradients no
+  // check() has divided.
   void update();
 
   // Waits for all queued work.
@@ -45,8 +48,11 @@ class GradScaler {
  private:
   Stream& stream_;
   Optimizer& optimizer_;
+  void set_unscales(bool unscales);
+
   kernels::LossScaleRule rule_;
   Tensor state_;
+  std::vector<double> lrs_;  // that check() sets; empty: the optimizer has a table or set_lr()
 };
 
 }  // namespace lockstep::nn

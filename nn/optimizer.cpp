@@ -5,6 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "kernels/elementwise/fill.h"
+#include "kernels/optim/sgd.h"
+
 namespace lockstep::nn {
 
 std::vector<ParameterGroup> without_bias_decay(std::vector<NamedParameter> parameters,
@@ -23,7 +26,10 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups) : groups_(std::move(gro
 
 void Optimizer::zero_grad() {
   for (ParameterGroup& group : groups_) {
-    for (NamedParameter& parameter : group.parameters) parameter.var.set_grad({});
+    for (NamedParameter& parameter : group.parameters) {
+      parameter.var.set_grad({});
+      if (!applies_control()) parameter.var.derive_copy();
+    }
   }
 }
 
@@ -35,6 +41,22 @@ std::vector<Tensor> Optimizer::gradients() const {
     }
   }
   return gradients;
+}
+
+// By an SGD step from zeros, which reads the factors on the device.
+void Optimizer::multiply_gradients(Stream& stream, const kernels::StepControl& by) {
+  std::vector<kernels::SgdSlot> slots;
+  for (ParameterGroup& group : groups_) {
+    for (NamedParameter& parameter : group.parameters) {
+      const Tensor gradient = parameter.var.grad();
+      if (!gradient.defined()) continue;
+      Tensor product = Tensor::empty(gradient.shape(), Dtype::kF32, gradient.device());
+      kernels::fill(stream, 0, product);
+      slots.push_back({.param = product, .grad = gradient, .momentum = {}});
+      parameter.var.set_grad(product);
+    }
+  }
+  kernels::sgd_step(stream, slots, {.lr = -1, .control = by});
 }
 
 kernels::StepControl Optimizer::control_of(const ParameterGroup& group) const {

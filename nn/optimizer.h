@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <typeinfo>
 #include <vector>
 
 #include "core/stream.h"
@@ -50,8 +51,13 @@ class Optimizer {
   // are then kept although no step may have been applied.
   virtual void was_restored() {}
   // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape.
-  // Parameters without a gradient are not changed.
+  // Parameters without a gradient are not changed; in a step that GradScaler skips none has one,
+  // unless applies_control().
   virtual void step(Stream& stream) = 0;
+  // Whether step() multiplies gradients by control()'s factors as it reads them, skips the steps
+  // that control().state says, and writes the 16-bit copies of parameters. If not, GradClipper and
+  // GradScaler change the gradients themselves, as PyTorch's do, and ops update the copies.
+  virtual bool applies_control() const { return false; }
   // Call it after the run's last step.
   virtual void finish(Stream& /*stream*/) {}
   virtual void set_lr(double lr) = 0;
@@ -63,6 +69,8 @@ class Optimizer {
   const kernels::StepControl& control() const { return control_; }
   // The gradients that are defined, in groups' order.
   std::vector<Tensor> gradients() const;
+  // Replaces each gradient by its product, in f32, with the factors of `by`.
+  void multiply_gradients(Stream& stream, const kernels::StepControl& by);
   // The state that a resumed run needs in addition to the parameters, such as
   // "<parameter>.momentum_buffer" of the parameter's file shape. The entries share the optimizer's
   // memory. If they are copied into the state of another optimizer of the same kind, its next steps
@@ -104,6 +112,7 @@ class Sgd : public Optimizer {
       const std::optional<LarcParams>& larc = {});
 
   void step(Stream& stream) override;
+  bool applies_control() const override { return typeid(*this) == typeid(Sgd); }
   void set_lr(double lr) override { params_.lr = lr; }
   std::vector<StateEntry> state() const override;
 
@@ -122,6 +131,7 @@ class Adam : public Optimizer {
   Adam(std::vector<ParameterGroup> groups, const kernels::AdamParams& params);
 
   void step(Stream& stream) override;
+  bool applies_control() const override { return typeid(*this) == typeid(Adam); }
   void set_lr(double lr) override { params_.lr = lr; }
   void set_applied_steps(int64_t steps) override { *steps_.data<int64_t>() = steps; }
   std::vector<StateEntry> state() const override;
@@ -154,6 +164,7 @@ class Lamb : public Adam {
                 const kernels::AdamParams& params = {.eps = 1e-6});
 
   void step(Stream& stream) override;
+  bool applies_control() const override { return typeid(*this) == typeid(Lamb); }
 
  private:
   void step_group(Stream& stream,
@@ -189,6 +200,7 @@ class Muon : public Optimizer {
   Muon(std::vector<ParameterGroup> groups, const MuonParams& params);
 
   void step(Stream& stream) override;
+  bool applies_control() const override { return typeid(*this) == typeid(Muon); }
   void set_lr(double lr) override;
   void follow(const kernels::StepControl& control) override;
   std::vector<StateEntry> state() const override;
@@ -232,6 +244,7 @@ class AveragingOptimizer : public Optimizer {
   void begin(Stream& stream) override { fast_->begin(stream); }
   void was_restored() override;
   void finish(Stream& stream) override { fast_->finish(stream); }
+  bool applies_control() const override { return fast_->applies_control(); }
   void set_lr(double lr) override { fast_->set_lr(lr); }
   void follow(const kernels::StepControl& control) override;
   void set_applied_steps(int64_t steps) override;
@@ -248,6 +261,7 @@ class AveragingOptimizer : public Optimizer {
                      const Names& names);
 
   Optimizer& fast() { return *fast_; }
+  void step_fast(Stream& stream);  // not in a skipped step, if it does not see that itself
   const std::vector<StateEntry>& buffers() const { return buffers_; }
   const std::vector<Tensor>& averages() const { return averages_; }  // one for each of values()
   int64_t& counter() { return *counter_.data<int64_t>(); }
@@ -265,8 +279,8 @@ class AveragingOptimizer : public Optimizer {
 };
 
 // Lets `fast` take k steps, then moves the slow weights by alpha toward the result and makes them
-// the parameters. Exact rule: kernels/optim/weight_averages.h. Source: Zhang et al. 2019; kAlphadl:
-// github.com/alphadl/lookahead.pytorch.
+// the parameters that have a gradient. Exact rule: kernels/optim/weight_averages.h. Source: Zhang
+// et al. 2019; kAlphadl: github.com/alphadl/lookahead.pytorch.
 // State: that of `fast`, "<parameter or buffer>.slow", "lookahead.counter".
 class Lookahead : public AveragingOptimizer {
  public:
@@ -286,6 +300,7 @@ class Lookahead : public AveragingOptimizer {
   int64_t alpha_decay_steps() const;  // until alpha has its final value; 0: constant
   void step_on_host(Stream& stream);
   void synchronize(Stream& stream, const kernels::LookaheadParams& how);
+  bool is_frozen(const NamedParameter& parameter) const;
 
   LookaheadParams params_;
   bool has_slow_ = false;     // slow weights were set in this process

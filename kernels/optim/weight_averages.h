@@ -22,7 +22,7 @@ struct EmaParams {
 
 struct EmaSlot {  // of one shape
   Tensor param;   // the value; f32
-  Tensor ema;     // f32
+  Tensor ema;     // f32; an element that equals its value keeps its bits
 };
 
 // Updates every slot's ema in place. Shapes: EmaSlot. Errors: ShapeError (also for a decay outside

@@ -22,7 +22,7 @@ LS_HOST_DEVICE EmaNow ema_now(double decay, int64_t step, const LossScaleState* 
 }
 
 LS_HOST_DEVICE float averaged(const EmaNow& now, float value, float ema) {
-  return now.keep * ema + now.take * value;
+  return value == ema ? ema : now.keep * ema + now.take * value;
 }
 
 enum class LookaheadAction : uint8_t { kNothing, kBegin, kSynchronize };

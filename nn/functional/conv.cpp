@@ -67,7 +67,7 @@ Var record_conv2d(const Tensor& out,
 
 Var conv2d(const Var& input, const Var& weight, const Var& bias, const Conv2dParams& params) {
   const Var x = cast_for_products(input);
-  const Tensor& kernel = weight.as(x.dtype());
+  const Tensor& kernel = weight_for(x, weight);
   Tensor out = empty_result(x, kernel, params);
   const Tensor offset = bias.defined() ? bias.value() : Tensor();
   kernels::conv2d_forward(
@@ -80,12 +80,12 @@ Var conv2d(const Var& input, const Var& weight, const Var& bias, const Conv2dPar
 NormInput conv2d_to_norm(const Var& x, const Var& weight, const Conv2dParams& params) {
   const Tensor& kernel = weight.value();
   if (!is_chosen(x, kernel, params, false)) return {conv2d(x, weight, {}, params)};
-  Tensor out = empty_result(x, weight.as(x.dtype()), params);
+  Tensor out = empty_result(x, weight_for(x, weight), params);
   Tensor sums = empty_sums(x, kernel);
   kernels::conv2d_fused_forward(
       x.stream(),
       x.shards(),
-      {.in = x.value(), .weight = weight.as(x.dtype()), .params = params, .out = out},
+      {.in = x.value(), .weight = weight_for(x, weight), .params = params, .out = out},
       {},
       sums);
   return {record_conv2d(out, x, weight, {}, params), sums};
@@ -106,7 +106,7 @@ NormInput norm_conv2d(const NormInput& input,
                       const Conv2dParams& params) {
   const Var& x = input.value;
   Stream& stream = x.stream();
-  const Tensor& kernel = weight.as(x.dtype());
+  const Tensor& kernel = weight_for(x, weight);
   // A listener must see every value and gradient, so the normalized value is computed, too. The
   // fused convolution gives the same bits.
   const bool watched = x.batch().is_watched();
@@ -155,7 +155,7 @@ NormInput norm_conv2d(const NormInput& input,
 Var depthwise_conv2d(const Var& input, const Var& weight, const kernels::Conv2dParams& params) {
   const Var x = cast_for_products(input);
   Stream& stream = x.stream();
-  const Tensor& kernel = weight.as(x.dtype());
+  const Tensor& kernel = weight_for(x, weight);
   const Shape shape = kernels::depthwise_conv2d_output_shape(x.shape(), kernel.shape(), params);
   Tensor out = Tensor::empty(shape, x.dtype(), stream.device());
   kernels::depthwise_conv2d_forward(stream, x.shards(), x.value(), kernel, params, out);

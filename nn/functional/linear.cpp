@@ -33,7 +33,7 @@ Var linear(const Var& input, const Var& weight, const Var& bias) {
   check_columns(x.shape(), weight.shape());
   Stream& stream = x.stream();
   const Tensor in = as_rows(x.value());
-  const Tensor matrix = as_rows(weight.as(x.dtype()));
+  const Tensor matrix = as_rows(weight_for(x, weight));
   Tensor out = Tensor::empty({in.shape()[0], matrix.shape()[0]}, in.dtype(), stream.device());
   const Tensor offset = bias.defined() ? bias.value() : Tensor();
   kernels::linear_forward(stream, x.shards(), in, matrix, offset, out);

@@ -30,6 +30,11 @@ void AveragingOptimizer::follow(const kernels::StepControl& control) {
   fast_->follow(control);
 }
 
+void AveragingOptimizer::step_fast(Stream& stream) {
+  const bool is_skipped = control().state.defined() && gradients().empty();
+  if (fast_->applies_control() || !is_skipped) fast_->step(stream);
+}
+
 void AveragingOptimizer::set_applied_steps(int64_t steps) {
   fast_->set_applied_steps(steps);
   counter() = steps;

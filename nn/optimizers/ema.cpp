@@ -15,7 +15,7 @@ Ema::Ema(std::unique_ptr<Optimizer> fast, std::vector<StateEntry> buffers, doubl
 void Ema::step(Stream& stream) {
   const bool begins = !std::exchange(has_begun_, true) && counter() == 0 && !is_restored();
   if (begins) copy_values(stream);
-  fast().step(stream);
+  step_fast(stream);
   std::vector<kernels::EmaSlot> slots;
   slots.reserve(averages().size());
   for (const Tensor& tensor : values()) {

@@ -67,7 +67,8 @@ void Lamb::step_group(Stream& stream,
   }
   kernels::AdamParams to_updates = params();
   to_updates.lr = -1;
-  to_updates.control = {.state = control.state, .grad_factor = control.grad_factor};
+  to_updates.control = {
+      .state = control.state, .grad_factor = control.grad_factor, .unscales = control.unscales};
   kernels::adam_step(stream, moments, to_updates, step);
 
   const auto count = std::ssize(slots);

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "kernels/elementwise/copy.h"
 #include "kernels/optim/weight_averages.h"
 #include "nn/optimizer.h"
 
@@ -29,7 +30,7 @@ void Lookahead::step(Stream& stream) {
   if (!has_slow_) begin(stream);
   has_stepped_ = true;
   if (!control().state.defined()) return step_on_host(stream);
-  fast().step(stream);
+  step_fast(stream);
   // The kernel decides whether to synchronize, by the number of steps that the device has counted.
   synchronize(stream,
               {.alpha = params_.alpha,
@@ -41,7 +42,7 @@ void Lookahead::step(Stream& stream) {
 
 void Lookahead::step_on_host(Stream& stream) {
   const int64_t step = ++counter();
-  fast().step(stream);
+  step_fast(stream);
   if (step == 1 && !from_initial_weights()) copy_values(stream);
   if (!synchronizes_after(step)) return;
   synchronize(stream, {.alpha = params_.alpha, .step = step, .total = alpha_decay_steps()});
@@ -49,7 +50,23 @@ void Lookahead::step_on_host(Stream& stream) {
 
 void Lookahead::finish(Stream& stream) {
   fast().finish(stream);
-  if (params_.variant == LookaheadVariant::kAirbench) synchronize(stream, {.alpha = 0});
+  if (params_.variant != LookaheadVariant::kAirbench) return;
+  synchronize(stream, {.alpha = 0});
+  // The slow weights of a resumed run must not move what is frozen.
+  if (!has_stepped_) return;
+  size_t next = 0;
+  for (const ParameterGroup& group : groups()) {
+    for (const NamedParameter& parameter : group.parameters) {
+      Tensor slow = averages()[next++];
+      if (is_frozen(parameter)) kernels::copy(stream, parameter.var.value(), slow);
+    }
+  }
+}
+
+// A parameter without a gradient keeps its value, whether it requires one or not. Before the first
+// step of a process nothing is known about that.
+bool Lookahead::is_frozen(const NamedParameter& parameter) const {
+  return has_stepped_ && !parameter.var.grad().defined();
 }
 
 bool Lookahead::synchronizes_after(int64_t step) const {
@@ -66,9 +83,13 @@ void Lookahead::synchronize(Stream& stream, const kernels::LookaheadParams& how)
   slots.reserve(averages().size());
   for (const ParameterGroup& group : groups()) {
     for (const NamedParameter& parameter : group.parameters) {
-      slots.push_back({.param = parameter.var.value(),
-                       .slow = averages()[slots.size()],
-                       .copy = parameter.var.copy()});
+      const Tensor& value = parameter.var.value();
+      slots.push_back(
+          {.param = value, .slow = averages()[slots.size()], .copy = parameter.var.copy()});
+      if (!is_frozen(parameter)) continue;
+      slots.back().param = Tensor::empty(value.shape(), value.dtype(), value.device());
+      slots.back().copy = {};
+      kernels::copy(stream, value, slots.back().param);
     }
   }
   for (const StateEntry& buffer : buffers()) {

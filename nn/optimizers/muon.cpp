@@ -168,7 +168,9 @@ void Muon::step_matrix(Stream& stream, size_t matrix, const ParameterGroup& grou
                     {.lr = -1,
                      .momentum = static_cast<float>(params_.momentum),
                      .nesterov = params_.nesterov,
-                     .control = {.state = control.state, .grad_factor = control.grad_factor}});
+                     .control = {.state = control.state,
+                                 .grad_factor = control.grad_factor,
+                                 .unscales = control.unscales}});
 
   // LARC's factor for a parameter of norm 1 is 1 / (|direction| + eps).
   const Tensor lengths[] = {one_, direction};
