@@ -9,8 +9,8 @@
 set -euo pipefail
 
 build_packages=(g++ make cmake ninja-build ccache pkg-config git python3
-  libopenmpi-dev openmpi-bin libdnnl-dev ocl-icd-opencl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
-  libfmt-dev zlib1g-dev libxxhash-dev libjpeg-dev libpng-dev libeigen3-dev)
+  libopenmpi-dev openmpi-bin libdnnl-dev ocl-icd-opencl-dev libcli11-dev nlohmann-json3-dev libfmt-dev
+  zlib1g-dev libxxhash-dev libjpeg-dev libpng-dev libeigen3-dev)
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev libboost-context-dev
   clang-format-19 shellcheck doxygen dpkg-dev iproute2 procps xz-utils)
 fuzz_packages=(clang-19 libclang-rt-19-dev libomp-19-dev)

@@ -29,7 +29,6 @@ HOMES = {
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
     r"omp\.h": r"(tests/)?kernels/.*onednn.*",
     r"CLI/.*": r"(trainers/.*|bench/flags)\.cpp",
-    r"toml\+\+/.*": r"trainers/options/config_file\.cpp",
     r"nlohmann/.*": r".*\.cpp|tests/.*|trainers/config/file_json\.h",
     r"xxhash\.h": r"core/digest\.cpp",
     r"Eigen/.*": r"nn/eigenpairs\.cpp",

@@ -39,12 +39,18 @@ TEST_P(FuzzTarget, ReadsItsFirstSeed) {
   EXPECT_NO_THROW(GetParam().read(seeds.front())) << "the first one is sound";
 }
 
-// A byte changed, a piece cut out or doubled, the end cut off.
+std::string repeated(std::string_view piece, size_t times) {
+  std::string text;
+  for (; times > 0; --times) text += piece;
+  return text;
+}
+
+// A byte changed, a piece cut out, doubled or repeated very often, the end cut off.
 std::string changed(std::string text, Mt19937& rng) {
   const auto below = [&](size_t n) { return n == 0 ? 0 : static_cast<size_t>(rng.next_u32()) % n; };
   for (size_t changes = 1 + below(3); changes > 0; --changes) {
     const size_t at = below(text.size()), bytes = below(std::min<size_t>(text.size() - at, 16) + 1);
-    switch (below(5)) {
+    switch (below(6)) {
       case 0:
         if (at < text.size()) text[at] = static_cast<char>(rng.next_u32());
         break;
@@ -56,6 +62,9 @@ std::string changed(std::string text, Mt19937& rng) {
         break;
       case 3:
         text.insert(at, text.substr(at, bytes));
+        break;
+      case 4:
+        text.insert(at, repeated(text.substr(at, bytes), size_t{1} << below(18)));
         break;
       default:
         text.resize(at);

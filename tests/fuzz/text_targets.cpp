@@ -48,8 +48,11 @@ void read_config(std::string_view input) {
 }
 
 std::vector<std::string> config_seeds() {
+  std::string dotted = "a";  // as long as it has to be to overflow the stack of a recursive reader
+  for (int depth = 0; depth < 100'000; ++depth) dotted += ".a";
   return {"# a comment\nlr = 0.1\narch = \"resnet20\"\namp = true\nmilestones = [1, 2]\n",
-          "\"batch-size\" = 0x20\noutput-dir = 'C:\\x' # y\nname = \"\\u00e9\\n\"\n"};
+          "\"batch-size\" = 0x20\noutput-dir = 'C:\\x' # y\nname = \"\\u00e9\\n\"\n",
+          dotted + " = 1\n"};
 }
 
 void read_run_record(std::string_view input) {

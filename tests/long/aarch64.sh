@@ -33,7 +33,7 @@ Dir::Cache "$folder";
 Dir::Etc::sourcelist "$folder/debian.sources";
 Dir::Etc::sourceparts "/dev/null";
 END
-packages=(libc6-dev libstdc++-12-dev libopenmpi-dev libdnnl-dev ocl-icd-opencl-dev libcli11-dev libtomlplusplus-dev
+packages=(libc6-dev libstdc++-12-dev libopenmpi-dev libdnnl-dev ocl-icd-opencl-dev libcli11-dev
   nlohmann-json3-dev libfmt-dev zlib1g-dev libxxhash-dev libjpeg-dev libpng-dev libgtest-dev libgmock-dev
   librapidcheck-dev)
 APT_CONFIG=$folder/apt.conf apt-get update -qq

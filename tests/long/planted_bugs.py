@@ -63,9 +63,9 @@ PLANTED = {
     ),
     "config": (
         "trainers/options/config_file.cpp",
-        'if (number == nullptr) refuse(node, "this is a date or a time", "text in quotes");',
-        "",
-        "a date read as a number",
+        "sequence.substr(std::min<size_t>(sequence.size(), 1))",
+        "sequence.substr(1)",
+        "what comes after a backslash that ends the file",
     ),
     "run_record": (
         "trainers/report/run_record_reader.cpp",

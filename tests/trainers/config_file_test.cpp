@@ -59,50 +59,53 @@ TEST(ConfigFile, ReadsTextsOfSeveralLines) {
               StartsWith("f:2: this is not TOML | a character"));
 }
 
+TEST(ConfigFile, ABackslashAtTheEndOfALineTakesOutWhiteSpace) {
+  EXPECT_THAT(entries("a = \"\"\"\\\n \ufef7\\ \t\r\n\n x\"\"\""), ElementsAre("1|a|\ufef7x"));
+}
+
 TEST(ConfigFile, KeepsWhatANumberIs) {
   EXPECT_THAT(entries("a = 3\nb = 3.0\nc = -1e3\nd = 0x10\ne = 1e300\nf = -0.0"),
               ElementsAre("1|a|3", "2|b|3.0", "3|c|-1000.0", "4|d|16", "5|e|1e+300", "6|f|-0.0"));
+  EXPECT_THAT(entries("a = +7\nb = 0b1_0\nc = 0o17\nd = -inf\ne = +1_0.5E+1\nf = 0"),
+              ElementsAre("1|a|7", "2|b|2", "3|c|15", "4|d|-inf", "5|e|105.0", "6|f|0"));
 }
 
 TEST(ConfigFile, RefusesWhatIsNotToml) {
   EXPECT_THAT(refused("# c\nlr 0.1"), StartsWith("f:2: this is not TOML | "));
   EXPECT_THAT(refused("lr = 1\nlr = 2"), AllOf(StartsWith("f:2: "), HasSubstr("'lr'")));
-  for (const char* text : {"= 1",
-                           "lr =",
-                           "lr = 1 2",
-                           "a = 'x\n'",
-                           "a = \"\\q\"",
-                           "a = \"\\ud800\"",
-                           "a = [1 2]",
-                           "a = [1,",
-                           "a = [}=1]",
-                           "a = convnet",
-                           "a = 01",
-                           "a = 1.",
-                           "a = .5",
-                           "a = 1__0",
-                           "a = \"\xff\""}) {
+  for (const char* text : {"= 1",         "lr =",
+                           "lr = 1 2",    "a = 'x\n'",
+                           "a = \"\\q\"", "a = \"\\ud800\"",
+                           "a = [1 2]",   "a = [1,",
+                           "a = [}=1]",   "a = convnet",
+                           "a = 01",      "a = 1.",
+                           "a = .5",      "a = 1__0",
+                           "a = 1_",      "a = -0x1",
+                           "a = 0x",      "a = +-1",
+                           "a = 1e",      "a = 9223372036854775808",
+                           "a = 1e400",   "a = \"\\u00e",
+                           "a = \"\\",    "\"\"\"a\"\"\" = 1",
+                           "a = \"\"\"x", "a = \"\xff\""}) {
     EXPECT_THAT(refused(text), StartsWith("f:1: this is not TOML | ")) << text;
   }
-  EXPECT_THAT(refused("# \u00e4\na = \"\\\"\u00e4\" \u00e4"),  // toml++ has no error code for it
+  EXPECT_THAT(refused("# \u00e4\na = \"\\\"\u00e4\" \u00e4"),
               StartsWith("f:2: this is not TOML | a character that is not ASCII stands outside"));
   for (const char* text :
        {"a = 0'''\u00e4'''", "a = ='\u00e4'", "a = 1['\u00e4'"}) {  // quotes in words
     EXPECT_THAT(refused(text), StartsWith("f:1: this is not TOML | a character")) << text;
   }
-  for (const char* text :
-       {"a = \"\"\" \\ \ufef7", "a = \"\"\" \\\u00a0", "a = \"\"\"\\\n \ufef7"}) {
-    EXPECT_THAT(refused(text), HasSubstr("or after a backslash")) << text;
-  }
+  EXPECT_THAT(refused("a = \"\"\"\\\u00a0"), HasSubstr("or after a backslash"));
+  EXPECT_THAT(refused("a = \"\"\" \\ \ufef7"), HasSubstr("a backslash stands before"));
   EXPECT_THAT(refused("a = tcp://h:1"), StartsWith("f:1: this is not TOML | "));
-  EXPECT_THAT(refused("a = " + std::string(10'000, '[')), StartsWith("f:1: this is not TOML | "));
+  EXPECT_THAT(refused("a = \"\x01\""), StartsWith("f:1: this is not TOML | a control character"));
   EXPECT_THAT(refused("\"\\u001b[31m\" = 1\n\"\\u001b[31m\" = 1"),
               AllOf(StartsWith("f:2: this is not TOML | "), Not(HasSubstr("\x1b"))));
 }
 
 TEST(ConfigFile, RefusesWhatIsNoFlag) {
   EXPECT_THAT(refused("lr = 1\n[table]\n"), StartsWith("f:2: a table begins | "));
-  EXPECT_THAT(refused("a = [[1],\n[2]] # [\n \t[&c]"), StartsWith("f:3: a table begins | "));
+  EXPECT_THAT(refused("a = [1,\n2] # [\n \t[&c]"), StartsWith("f:3: a table begins | "));
+  EXPECT_THAT(refused("a = [[1],\n[2]]"), StartsWith("f:1: an array in an array | "));
   EXPECT_THAT(refused("a.b = 1"), StartsWith("f:1: a table begins | "));
   EXPECT_THAT(refused("a = {b = 1}"), StartsWith("f:1: a table begins | "));
   EXPECT_THAT(refused("a = [\n{'\u00e4' = 1}]"), StartsWith("f:2: a table begins | "));
@@ -110,6 +113,21 @@ TEST(ConfigFile, RefusesWhatIsNoFlag) {
   for (const char* text : {"a = 1979-05-27", "a = [1, 07:32:00]"}) {
     EXPECT_THAT(refused(text), StartsWith("f:1: this is a date or a time | ")) << text;
   }
+}
+
+// A recursive reader would overflow its stack.
+TEST(ConfigFile, RefusesWhatIsNestedHoweverDeeply) {
+  constexpr int kDeep = 1'000'000;
+  std::string dotted = "a", tables = "a = ";
+  for (int depth = 0; depth < kDeep; ++depth) {
+    dotted += ".a";
+    tables += "{a=";
+  }
+  EXPECT_THAT(refused(dotted + " = 1"), StartsWith("f:1: a table begins | "));
+  EXPECT_THAT(refused('[' + dotted + ']'), StartsWith("f:1: a table begins | "));
+  EXPECT_THAT(refused(tables), StartsWith("f:1: a table begins | "));
+  EXPECT_THAT(refused("a = " + std::string(kDeep, '[')),
+              StartsWith("f:1: an array in an array | "));
 }
 
 // Some values of a flag that are worth testing in a file.
@@ -123,7 +141,7 @@ std::vector<std::string> values_of(const Flag& flag) {
       return choices;
     }
     case FlagKind::kString:
-      return {"plain", "it's \"a\\b\" #1", "tab\tnewline\n\x7f", "\xc3\xa9 [x], = true"};
+      return {"plain", "it's \"a\\b\" #1", "tab\tnewline\n\x7f", "\xc3\xa9 [x], = true", "\u202e \u009b31m \U0001F600 \u202c"};
     case FlagKind::kInt:
       return {fmt::format("{}", flag.range.max), "+7"};
     case FlagKind::kFloat:
@@ -204,6 +222,11 @@ TEST_F(ConfigOption, ErrorsNameFileAndLine) {
   EXPECT_THAT(refusal("--config /none"), StartsWith("--config /none cannot be read"));
   EXPECT_THAT(refusal(with("dummy = true\ngpu = 0")), "accepted");
   EXPECT_THAT(refusal("-q" + with("lr = 1").substr(1)), HasSubstr("is not read"));
+}
+
+TEST_F(ConfigOption, IsPrintedWithoutWhatATerminalActsOn) {
+  const Options options = options_of("--print-config --data \u202e\u009b31m\u00e9");
+  EXPECT_THAT(config_text(options), HasSubstr("data = \"\\u202e\\u009b31m\u00e9\"\n"));
 }
 
 TEST_F(ConfigOption, IsPrintedWithWhatElseIsSettled) {

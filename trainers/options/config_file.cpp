@@ -1,19 +1,15 @@
 #include "trainers/options/config_file.h"
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
-
-#define TOML_EXCEPTIONS 0  // an error is a result, which carries its line
-#define TOML_ENABLE_FORMATTERS 0
-// toml++ 3.3 asserts conditions that wrong files violate, and refuses these files only behind the
-// assertions. With NDEBUG the compiler may assume that the conditions hold.
-#define TOML_ASSERT(condition) static_cast<void>(0)
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/version.h"
@@ -22,186 +18,299 @@
 namespace lockstep::trainers {
 namespace {
 
-// Scans TOML's characters and tracks the context of each, as toml++ reads them up to its first
-// error.
-class TomlCharacters {
- public:
-  explicit TomlCharacters(std::string_view text) : text_(text) {
-    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
-  }
+constexpr std::string_view kBlanks = " \t\r";  // \r only before a newline
+constexpr std::string_view kLines = " \t\r\n";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-  bool ends() const { return at_ >= text_.size(); }
-  int line() const { return line_; }
-  bool is_stray() const { return (is_plain() || trims_) && is_beyond_ascii(at_); }
-  bool begins_table() const {
-    if (!is_plain()) return false;
-    return is_value_ ? character() == '{' && !is_word_ : character() == '[' && line_is_blank_;
+bool is_utf8(std::string_view text) {
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
   }
+}
 
-  void advance() {
-    const char c = character();
-    size_t count = 1;
-    trims_ = trims_ && is_one_of(" \t\r\n");
-    if (c == '\n') {
-      begin_line();
-    } else if (!is_plain()) {
-      count = within_quotes(c);
-    } else if (is_one_of(" \t\r,]}")) {
-      is_word_ = false;
-      if (c == ']') --arrays_;
-    } else if (c == '#') {
-      inside_ = text_.substr(at_, 1);
-    } else if (!is_word_ && is_one_of("'\"")) {
-      count = quotes() == 2 ? 2 : std::min<size_t>(quotes(), 3);  // two: an empty string
-      if (count != 2) inside_ = text_.substr(at_, count);
-    } else if (is_value_) {
-      is_word_ = is_word_ || c != '[';
-      if (!is_word_) ++arrays_;
-    } else {
-      is_value_ = c == '=';
-    }
-    line_is_blank_ = c == '\n' || (line_is_blank_ && (c == ' ' || c == '\t'));
-    at_ += count;
-  }
+bool is_beyond_ascii(char c) {
+  return static_cast<unsigned char>(c) >= 0x80;
+}
 
- private:
-  char character() const { return text_[at_]; }
-  bool is_beyond_ascii(size_t at) const { return static_cast<unsigned char>(text_[at]) >= 0x80; }
-  bool is_plain() const { return inside_.empty(); }  // in no quotes and no comment
-  bool is_one_of(std::string_view some) const { return is_one_of(some, at_); }
-  bool is_one_of(std::string_view some, size_t at) const {
-    return some.find(text_[at]) != some.npos;
-  }
-  // The number of repetitions of the current character.
-  size_t quotes() const {
-    const size_t end = text_.find_first_not_of(character(), at_);
-    return std::min(end, text_.size()) - at_;
-  }
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+}
 
-  void begin_line() {
-    ++line_;
-    if (inside_.size() == 1) inside_ = {};  // a comment; a string in single quotes is an error here
-    is_word_ = false;
-    if (is_plain() && arrays_ <= 0) is_value_ = false, arrays_ = 0;
-  }
-  // The number of characters left.
-  size_t within_quotes(char c) {
-    if (inside_[0] == '"' && c == '\\') {
-      const size_t next = at_ + 1;
-      if (next == text_.size()) return 1;
-      trims_ = inside_.size() == 3 && (is_beyond_ascii(next) || is_one_of(" \t\r\n", next));
-      return trims_ || text_[next] == '\n' ? 1 : 2;
-    }
-    if (inside_[0] == '#' || !text_.substr(at_).starts_with(inside_)) return 1;
-    const bool one = inside_.size() == 1;
-    inside_ = {};
-    return one ? 1 : std::min<size_t>(quotes(), 5);  // two may come before the three that end it
-  }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
-  std::string_view text_;
-  size_t at_ = 0;
-  int line_ = 1, arrays_ = 0;
-  bool line_is_blank_ = true;
-  bool trims_ = false;       // after a backslash that takes white space out of a string
-  bool is_value_ = false;    // after a line's =
-  bool is_word_ = false;     // in a value without quotes, where quotes are letters like others
-  std::string_view inside_;  // what ends it: one quote or three, or # for a comment
-};
+bool is_hex_digit(char c) {
+  return std::isxdigit(static_cast<unsigned char>(c)) != 0;
+}
 
+std::string utf8_of(uint32_t code) {
+  if (code < 0x80) return {static_cast<char>(code)};
+  std::string tail;
+  uint32_t most = 0x3F, mark = 0x80;  // of the first byte
+  for (; code > most; code >>= 6) {
+    tail.insert(tail.begin(), static_cast<char>(0x80 | (code & 0x3F)));
+    mark = 0x80 | (mark >> 1);
+    most >>= 1;
+  }
+  return static_cast<char>(mark | code) + tail;
+}
+
+// 1979-05-27 or 07:32:00, and what continues them.
+bool is_date(std::string_view word) {
+  const auto digits = std::ranges::find_if_not(word, is_digit) - word.begin();
+  const std::string_view rest = word.substr(static_cast<size_t>(digits));
+  return (digits == 4 && rest.starts_with('-')) || (digits == 2 && rest.starts_with(':'));
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view digits, int base) {
+  Number number = 0;
+  const char* const end = digits.data() + digits.size();
+  if (digits.empty() || !std::ranges::all_of(digits, is_hex_digit)) return std::nullopt;
+  const auto [last, error] = std::from_chars(digits.data(), end, number, base);
+  return error == std::errc() && last == end ? std::optional(number) : std::nullopt;
+}
+
+// Whether a word has the form of a decimal number; the first digit of several is not 0.
+bool is_decimal(std::string_view word) {
+  const auto takes = [&](std::string_view some) {
+    const bool is_there = !word.empty() && some.find(word.front()) != some.npos;
+    if (is_there) word.remove_prefix(1);
+    return is_there;
+  };
+  const auto takes_digits = [&] {
+    const size_t before = word.size();
+    while (takes("0123456789")) continue;
+    return word.size() < before;
+  };
+  takes("+-");
+  const bool is_whole = takes("0") || takes_digits();
+  const bool is_real = !takes(".") || takes_digits();
+  const bool has_exponent = takes("eE");
+  if (has_exponent) takes("+-");
+  return is_whole && is_real && (!has_exponent || takes_digits()) && word.empty();
+}
+
+// TOML's number in the form that parse_int() and parse_float() read; nothing for another word.
+std::optional<std::string> number_text(std::string_view word) {
+  const int base = word.starts_with("0x")   ? 16
+                   : word.starts_with("0o") ? 8
+                   : word.starts_with("0b") ? 2
+                                            : 10;
+  const auto is_part = base == 10 ? is_digit : is_hex_digit;
+  std::string text;
+  for (size_t i = base == 10 ? 0 : 2; i < word.size(); ++i) {
+    const bool is_between =
+        i > 0 && i + 1 < word.size() && is_part(word[i - 1]) && is_part(word[i + 1]);
+    if (word[i] != '_') text += word[i];
+    if (word[i] == '_' && !is_between) return std::nullopt;
+  }
+  if (base != 10) {
+    const auto number = number_of<int64_t>(text, base);
+    return number ? std::optional(std::to_string(*number)) : std::nullopt;
+  }
+  if (text.starts_with('+')) text.erase(0, 1);
+  if (text == "inf" || text == "-inf" || text == "nan" || text == "-nan") return text;
+  if (!is_decimal(word.front() == '+' ? "+" + text : text)) return std::nullopt;
+  if (text.find_first_of(".eE") == text.npos) {
+    const auto whole = parse_int(text);
+    return whole ? std::optional(std::to_string(*whole)) : std::nullopt;
+  }
+  const auto real = parse_float(text);
+  if (!real) return std::nullopt;
+  const std::string shown = fmt::format("{}", *real);
+  const bool looks_whole = shown.find_first_not_of("-0123456789") == shown.npos;
+  return looks_whole ? shown + ".0" : shown;  // 3.0 is no whole number, as its writer meant it
+}
+
+// Reads TOML from front to back. Nothing that a flag needs is nested.
 class ConfigReader {
  public:
-  explicit ConfigReader(std::string_view file) : file_(file) {}
+  ConfigReader(std::string_view text, std::string_view file) : text_(text), file_(file) {}
 
-  std::vector<ConfigEntry> read(std::string_view text) const {
-    refuse_what_stops_the_parser(text);
-    const toml::parse_result parsed = toml::parse(text);
-    if (!parsed) {
-      const toml::parse_error& error = parsed.error();
-      throw UsageError(where(error.source()) + "this is not TOML",
-                       printable(error.description(), 300),
-                       "a line for each flag: lr = 0.1");
-    }
+  std::vector<ConfigEntry> read() {
+    check_characters();
+    if (text_.starts_with(kByteOrderMark)) take(kByteOrderMark.size());
     std::vector<ConfigEntry> entries;
-    for (const auto& [key, value] : parsed.table()) {
-      entries.push_back({.key = std::string(key.str()),
-                         .value = text_of(value),
-                         .line = static_cast<int>(value.source().begin.line)});
+    std::set<std::string> keys;
+    for (skip_lines(); !text_.empty(); skip_lines()) {
+      if (next() == '[') refuse_table();
+      ConfigEntry entry{.key = key(), .value = {}, .line = line_};
+      if (!keys.insert(entry.key).second) {
+        refuse(fmt::format("'{}' is given twice", printable(entry.key)));
+      }
+      entry.value = value();
+      skip(kBlanks);
+      if (next() == '#') skip_comment();
+      if (next() != '\n') refuse_next("the line goes on after its value");
+      entries.push_back(std::move(entry));
     }
-    std::ranges::sort(entries, {}, &ConfigEntry::line);
     return entries;
   }
 
  private:
-  // toml++ 3.3 takes characters beyond ASCII for white space, or reaches code that it declares
-  // unreachable.
-  void refuse_what_stops_the_parser(std::string_view text) const {
-    for (TomlCharacters at(text); !at.ends(); at.advance()) {
-      if (at.begins_table()) refuse_table(at.line());
-      if (at.is_stray()) {
-        throw UsageError(where(at.line()) + "this is not TOML",
-                         "a character that is not ASCII stands outside of quotes, or after a "
-                         "backslash",
-                         "quotes around a string: name = \"text\"");
-      }
+  // The next character; a newline at the end.
+  char next() const { return text_.empty() ? '\n' : text_.front(); }
+  std::string_view take(size_t count) {
+    const std::string_view taken = text_.substr(0, count);
+    line_ += static_cast<int>(std::ranges::count(taken, '\n'));
+    text_.remove_prefix(taken.size());
+    return taken;
+  }
+  bool takes(char c) { return text_.starts_with(c) && !take(1).empty(); }
+  void skip(std::string_view some) { take(text_.find_first_not_of(some)); }
+  void skip_comment() { take(text_.find('\n')); }
+  void skip_lines() {
+    for (skip(kLines); next() == '#'; skip(kLines)) skip_comment();
+  }
+
+  void check_characters() {
+    for (std::string_view line : split_words(text_, '\n')) {
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (!is_utf8(line)) refuse("it is not UTF-8");
+      const auto is_bad = [](char c) { return is_control(c) && c != '\t'; };
+      if (std::ranges::any_of(line, is_bad)) refuse("a control character stands in it");
+      ++line_;
     }
+    line_ = 1;
   }
 
-  std::string where(int64_t line) const { return fmt::format("{}:{}: ", file_, line); }
-  std::string where(const toml::source_region& place) const { return where(place.begin.line); }
-
-  [[noreturn]] void refuse(int64_t line, std::string_view what, std::string_view instead) const {
-    throw UsageError(where(line) + std::string(what),
-                     "a file for --config holds flags as lines of TOML",
-                     std::string(instead));
-  }
-  [[noreturn]] void refuse(const toml::node& node,
-                           std::string_view what,
-                           std::string_view instead) const {
-    refuse(int64_t{node.source().begin.line}, what, instead);
-  }
-  [[noreturn]] void refuse_table(int64_t line) const {
-    refuse(line, "a table begins", "flags are plain lines: name = value");
-  }
-
-  std::string text_of(const toml::node& node) const {
-    if (const auto* const array = node.as_array()) return text_of(*array);
-    if (node.is_table()) refuse_table(node.source().begin.line);
-    if (const auto* const text = node.as_string()) return text->get();
-    if (const auto* const flag = node.as_boolean()) return flag->get() ? "true" : "false";
-    if (const auto* const count = node.as_integer()) return std::to_string(count->get());
-    const auto* const number = node.as_floating_point();
-    if (number == nullptr) refuse(node, "this is a date or a time", "text in quotes");
-    const std::string text = fmt::format("{}", number->get());
-    const bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;
-    return looks_whole ? text + ".0" : text;  // 3.0 is no whole number, as its writer meant it
+  // With the = after it.
+  std::string key() {
+    std::string name;
+    if (next() == '"' || next() == '\'') {
+      name = quoted(false);
+    } else {
+      const auto is_letter = [](unsigned char c) {
+        return std::isalnum(c) || c == '-' || c == '_';
+      };
+      const auto end = std::ranges::find_if_not(text_, is_letter);
+      name = take(static_cast<size_t>(end - text_.begin()));
+      if (name.empty()) refuse_next("a line begins with the name of a flag");
+    }
+    skip(kBlanks);
+    if (next() == '.') refuse_table();
+    if (!takes('=')) refuse_next("a = comes after the name of a flag");
+    skip(kBlanks);
+    return name;
   }
 
-  std::string text_of(const toml::array& array) const {
+  std::string value() { return takes('[') ? array() : single_value(); }
+
+  std::string array() {
     std::string values;
-    for (const toml::node& value : array) {
-      if (value.is_array()) refuse(value, "an array in an array", "one array: [30, 60, 80]");
-      values += (values.empty() ? "" : ",") + text_of(value);
+    for (skip_lines(); !takes(']'); skip_lines()) {
+      if (next() == '[') refuse_flag("an array in an array", "one array: [30, 60, 80]");
+      values += (values.empty() ? "" : ",") + single_value();
+      skip_lines();
+      if (!takes(',') && next() != ']') refuse_next("values of an array stand between commas");
     }
     return values;
   }
 
+  std::string single_value() {
+    if (next() == '{') refuse_table();
+    if (next() == '"' || next() == '\'') return quoted(true);
+    const std::string_view word = take(text_.find_first_of(" \t\r\n,]}#"));
+    if (word.empty()) refuse_next("a value is missing");
+    if (std::ranges::any_of(word, is_beyond_ascii)) refuse_not_ascii();
+    if (word == "true" || word == "false") return std::string(word);
+    if (is_date(word)) refuse_flag("this is a date or a time", "text in quotes");
+    if (const auto number = number_text(word)) return *number;
+    refuse(fmt::format("{} is neither a number nor true or false", printable(word)), kQuotes);
+  }
+
+  std::string quoted(bool may_be_long) {
+    const std::string three(3, next());
+    const bool is_long = may_be_long && text_.starts_with(three);
+    const std::string_view mark = std::string_view(three).substr(is_long ? 0 : 2);
+    const int begin = line_;
+    take(mark.size());
+    if (is_long) take(text_.starts_with("\r\n") ? 2 : text_.starts_with('\n') ? 1 : 0);
+    std::string result;
+    while (!text_.starts_with(mark)) {
+      if (text_.empty() || (!is_long && next() == '\n')) {
+        line_ = begin;
+        refuse("a text in quotes does not end");
+      }
+      const bool is_escape = mark.front() == '"' && takes('\\');
+      result += is_escape ? escaped(is_long) : std::string(take(1));
+    }
+    const size_t quotes = std::min(text_.find_first_not_of(mark.front()), text_.size());
+    const size_t inner = is_long ? std::min<size_t>(quotes - mark.size(), 2) : 0;  // before the end
+    take(inner + mark.size());
+    return result + three.substr(0, inner);
+  }
+
+  // What a backslash and the characters behind it stand for.
+  std::string escaped(bool may_end_a_line) {
+    constexpr std::string_view kLetters = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
+    const size_t word = text_.find_first_not_of(kBlanks);
+    if (may_end_a_line && word < text_.size() && text_[word] == '\n') {
+      skip(kLines);
+      return {};
+    }
+    const char letter = next();
+    if (const size_t at = kLetters.find(letter); at != kLetters.npos) {
+      take(1);
+      return {kMeanings[at]};
+    }
+    const size_t digits = letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
+    const std::string_view sequence = text_.substr(0, 1 + digits);
+    const auto code =
+        number_of<uint32_t>(sequence.substr(std::min<size_t>(sequence.size(), 1)), 16);
+    const bool is_character = code && (*code < 0xD800 || (*code > 0xDFFF && *code < 0x110000));
+    if (sequence.size() <= digits || !is_character) {
+      refuse_next("a backslash stands before what it does not go with");
+    }
+    take(sequence.size());
+    return utf8_of(*code);
+  }
+
+  [[noreturn]] void fail(std::string_view what, std::string_view why, std::string_view hint) const {
+    throw UsageError(
+        fmt::format("{}:{}: {}", file_, line_, what), std::string(why), std::string(hint));
+  }
+  [[noreturn]] void refuse(std::string_view why,
+                           std::string_view hint = "a line for each flag: lr = 0.1") const {
+    fail("this is not TOML", why, hint);
+  }
+  [[noreturn]] void refuse_not_ascii() const {
+    refuse("a character that is not ASCII stands outside of quotes, or after a backslash", kQuotes);
+  }
+  [[noreturn]] void refuse_next(std::string_view why) const {
+    if (is_beyond_ascii(next())) refuse_not_ascii();
+    refuse(why);
+  }
+  [[noreturn]] void refuse_flag(std::string_view what, std::string_view instead) const {
+    fail(what, "a file for --config holds flags as lines of TOML", instead);
+  }
+  [[noreturn]] void refuse_table() const {
+    refuse_flag("a table begins", "flags are plain lines: name = value");
+  }
+
+  static constexpr std::string_view kQuotes = "quotes around a string: name = \"text\"";
+  std::string_view text_;  // what is left
   std::string_view file_;
+  int line_ = 1;
 };
 
-// 'text', or "text" with escapes where it needs them.
+// 'text', or "text" with escapes where it or a terminal needs them.
 std::string toml_string(std::string_view text) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-  if (std::ranges::none_of(text, is_control) && text.find('\'') == std::string_view::npos) {
-    return fmt::format("'{}'", text);
-  }
+  const bool is_plain = without_controls(text) == text && text.find('\'') == text.npos;
+  if (is_plain && std::ranges::none_of(text, is_control)) return fmt::format("'{}'", text);
   std::string result = "\"";
-  for (const char c : text) {
-    if (is_control(c)) {
-      result += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      if (c == '"' || c == '\\') result += '\\';
-      result += c;
-    }
+  while (!text.empty()) {
+    const std::string one = cut_to(text, 1);
+    const bool is_special =
+        one == "\"" || one == "\\" || is_control(one[0]) || without_controls(one) != one;
+    const std::string quoted = is_special && is_utf8(one) ? nlohmann::json(one).dump(-1, ' ', true)
+                                                          : '"' + one + '"';
+    result += quoted.substr(1, quoted.size() - 2);
+    text.remove_prefix(one.size());
   }
   return result + "\"";
 }
@@ -224,7 +333,7 @@ std::string toml_value(const Flag& flag, const std::string& text) {
 }  // namespace
 
 std::vector<ConfigEntry> parse_config(std::string_view text, std::string_view file) {
-  return ConfigReader(file).read(text);
+  return ConfigReader(text, file).read();
 }
 
 std::string config_text(const Options& options) {

@@ -1,7 +1,7 @@
 // --config FILE and --print-config: flags as lines "name = value" of TOML.
 //
-// TOML is read by toml++ and not by CLI11: version 2.1 of CLI11 cuts a string at # and keeps
-// escapes, so a path would silently become another one.
+// TOML is not read by CLI11: version 2.1 cuts a string at # and keeps escapes, so a path would
+// silently become another one.
 #pragma once
 
 #include <string>
