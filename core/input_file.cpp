@@ -34,16 +34,19 @@ void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
   if (*count < out.size()) fail_to_read(name_, "it ends early: it shrank while it was read");
 }
 
-std::string InputFile::contents() const {
+std::string InputFile::contents(uint64_t most) const {
+  if (size_ > most) {
+    fail_to_read(name_, fmt::format("it has {} bytes, at most {} are read", size_, most));
+  }
   require_memory(size_, name_);
   std::string bytes(size_, '\0');
   read(0, std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
 
-std::optional<std::string> contents_of(const std::filesystem::path& path) {
+std::optional<std::string> contents_of(const std::filesystem::path& path, uint64_t most) {
   try {
-    return InputFile(path).contents();
+    return InputFile(path).contents(most);
   } catch (const EnvironmentError&) {
     return std::nullopt;
   }

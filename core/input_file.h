@@ -23,8 +23,9 @@ class InputFile {
 
   // Fills `out` from `offset` on. Errors: EnvironmentError, also when the file ends too early.
   void read(uint64_t offset, std::span<std::byte> out) const;
-  // The whole file. Errors: as read(), and those of require_memory().
-  std::string contents() const;
+  // The whole file. Errors: as read(), and those of require_memory(); EnvironmentError where it has
+  // more bytes than `most`.
+  std::string contents(uint64_t most = UINT64_MAX) const;
 
  private:
   std::string name_;
@@ -32,7 +33,9 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-// The bytes of a regular file; nothing when there is none that this user may read.
-std::optional<std::string> contents_of(const std::filesystem::path& path);
+// The bytes of a regular file; nothing when there is none that this user may read, or when it has
+// more bytes than `most`.
+std::optional<std::string> contents_of(const std::filesystem::path& path,
+                                       uint64_t most = UINT64_MAX);
 
 }  // namespace lockstep

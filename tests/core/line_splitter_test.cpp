@@ -34,5 +34,16 @@ TEST(LineSplitter, AnEndLeavesNoRest) {
   EXPECT_EQ(splitter.rest(), "");
 }
 
+TEST(LineSplitter, KeepsOnlyTheBeginningOfALineThatIsTooLong) {
+  LineSplitter splitter;
+  std::vector<size_t> lines;
+  const auto take = [&](const std::string& line) { lines.push_back(line.size()); };
+  const std::string block(LineSplitter::kMaxLine - 1, 'x');
+  for (int i = 0; i < 3; ++i) splitter.add(block, take);
+  EXPECT_EQ(splitter.rest().size(), LineSplitter::kMaxLine);
+  splitter.add("\nnext\n", take);
+  EXPECT_EQ(lines, (std::vector<size_t>{LineSplitter::kMaxLine, 4}));
+}
+
 }  // namespace
 }  // namespace lockstep::line_splitter_test

@@ -1,15 +1,18 @@
 // Runs whose files contain markup, escape sequences and nonsense, and full disks.
 #include <limits>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/error.h"
 #include "data/drawn_dataset.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/trainers/made_run.h"
 #include "trainers/cli/final_report.h"
+#include "trainers/cli/programs.h"
 #include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/report_page.h"
@@ -30,7 +33,7 @@ using testing::TempDir;
 using testing::train_line;
 using testing::write_text;
 
-constexpr const char* kEvil = "<script>alert(1)</script>\x1b[31m\"'&\xff";
+constexpr const char* kEvil = "<script>alert(1)</script>\x1b[31m\u202e\u009b\"'&\xff";
 
 // A finished run in which every text is malicious.
 ViewedRun evil_run() {
@@ -63,6 +66,7 @@ TEST(HostileRun, APageShowsItsTextsAndRunsNone) {
   for (const std::string& page : {report_page({&run, 1}), report_page(two)}) {
     EXPECT_THAT(page, AllOf(HasSubstr("&lt;script&gt;"), Not(HasSubstr("<script"))));
     EXPECT_THAT(page, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xff"))));
+    EXPECT_THAT(page, AllOf(Not(HasSubstr("\u202e")), Not(HasSubstr("\u009b"))));
   }
 }
 
@@ -94,6 +98,97 @@ TEST(HostileRun, DeeplyNestedValuesAreRefused) {
   EXPECT_FALSE(mistakes_of(R"({"schema_version":)" + deep + "}"));
   write_text(dir / "trace.json", R"({"otherData":)" + deep + "}");
   EXPECT_THROW(read_trace(dir / "trace.json"), DataError);
+}
+
+// Paths reach the terminal whole.
+TEST(HostileRun, APathReachesNoTerminalRaw) {
+  const TempDir dir;
+  const std::string run = dir / "run\x1b[31m\u202e\u009b1m\u00e9";
+  fs::create_directories(run);
+  write_text(fs::path(run) / "run.json", to_json(made_record(1)));
+  for (const char* command : {"report", "runs", "compare", "flight", "trace", "inspect"}) {
+    const char* const argv[] = {"lockstep", command, run.c_str(), run.c_str()};
+    std::ostringstream out, err;
+    run_lockstep_tool(std::string_view(command) == "compare" ? 4 : 3, argv, out, err);
+    const std::string said = out.str() + err.str();
+    EXPECT_THAT(said, HasSubstr("run")) << command;
+    for (const char* raw : {"\x1b", "\u202e", "\u009b"}) {
+      EXPECT_THAT(said, Not(HasSubstr(raw))) << command;
+    }
+  }
+}
+
+// With a time that grows with the square of their number, these would take minutes.
+TEST(HostileRun, ALongListTakesNoLongerThanItsLength) {
+  constexpr int kLong = 200'000;
+  const TempDir dir;
+  std::string text = to_json(made_record(1));
+  const size_t end = text.find(']', text.find("\"ranks\""));
+  std::string list;
+  for (int i = 0; i < kLong; ++i) list += ",{\"host\":\"a\",\"device\":\"b\",\"threads\":1}";
+  text.insert(end, list);
+  write_text(dir / "run.json", text);
+  EXPECT_EQ(view_run(dir.path()).record.ranks.size(), size_t{kLong} + 1);
+  std::string objects = "{}", members = "\"a\":1";
+  for (int i = 0; i < kLong; ++i) {
+    objects += ",{}";
+    members += fmt::format(",\"{}\":1", i);
+  }
+  write_text(dir / "run.json", "{\"schema_version\":{" + members + "}}");
+  EXPECT_THROW(view_run(dir.path()), DataError);
+  for (const char* trace : {R"({{"x":[{}]}})",
+                            R"({{"otherData":{{"x":[{}]}}}})",
+                            R"({{"traceEvents":[{{"args":[{}]}},[{}],{}]}})"}) {
+    write_text(dir / "trace.json", fmt::format(fmt::runtime(trace), objects, objects, objects));
+    EXPECT_THROW(read_trace(dir / "trace.json"), DataError);
+  }
+}
+
+TEST(HostileRun, ALineWithoutAnEndIsNotHeldInMemory) {
+  const TempDir dir;
+  write_text(dir / "metrics.jsonl", train_line({.step = 10}) + "\n");
+  fs::resize_file(dir / "metrics.jsonl", uint64_t{3} << 30);
+  const RunCurves curves = read_curves(dir / "metrics.jsonl");
+  EXPECT_EQ(curves.last_step(), 10);
+  EXPECT_EQ(curves.broken_lines(), 1);
+  write_text(dir / "run.json", "");
+  fs::resize_file(dir / "run.json", uint64_t{3} << 30);
+  try {
+    view_run(dir.path());
+    ADD_FAILURE() << "3 GiB are no record";
+  } catch (const EnvironmentError& error) {
+    EXPECT_THAT(error.why(), HasSubstr("it has 3221225472 bytes, at most"));
+  }
+}
+
+TEST(HostileRun, ManyNamesAndRanksInItsLinesTakeNoMemoryWithoutEnd) {
+  RunCurves curves;
+  for (int i = 0; i < 10'000; ++i) {
+    curves.add_line(fmt::format(
+        R"({{"split":"train","step":{0},"name{0}":1,"slowest_rank":{0},"skew":1}})", i));
+  }
+  EXPECT_TRUE(curves.curve("train/name9999").empty());
+  EXPECT_LT(curves.times_slow().size(), 10'000U);
+}
+
+// A reader that opens a pipe waits for its writer.
+TEST(HostileRun, PipesAndDevicesAreNoFiles) {
+  const TempDir dir;
+  for (const char* name : {".lock", "metrics.jsonl", "mistakes.json", "trace.json"}) {
+    ASSERT_EQ(mkfifo((dir / name).c_str(), S_IRUSR | S_IWUSR), 0);
+  }
+  write_text(dir / "run.json", to_json(made_record(1)));
+  ViewedRun run = view_run(dir.path());
+  add_trace(run);
+  EXPECT_EQ(run.curves.train_lines(), 0);
+  EXPECT_FALSE(run.mistakes || run.trace);
+  EXPECT_THROW(read_trace(dir.path()), EnvironmentError);
+  for (const char* name : {"run.json", "metrics.jsonl", "mistakes.json"}) {
+    fs::remove(dir / name);
+    fs::create_symlink("/dev/zero", dir / name);
+  }
+  EXPECT_TRUE(read_curves(dir / "metrics.jsonl").curve("train/loss").empty());
+  EXPECT_THROW(view_run(dir.path()), EnvironmentError);
 }
 
 TEST(HostileRun, AConfusionMatrixHasASquareOfCells) {

@@ -121,6 +121,17 @@ TEST(RunDirectory, OverwriteRemovesTheRunLaterAndNothingElse) {
   EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "{\"step\":2}\n");
 }
 
+// A copy of such a value ends the stack.
+TEST(RunDirectory, AContinuationDropsALineThatIsNestedDeeply) {
+  constexpr size_t kDepth = 300'000;
+  const TempDir dir;
+  RunDirectory directory(dir / "run", ExistingRun::kOverwrite);
+  directory.append("{\"step\":1,\"split\":" + std::string(kDepth, '[') + std::string(kDepth, ']') +
+                   "}\n");
+  directory.cut_metrics(1, true);
+  EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "");
+}
+
 TEST(RunDirectory, AContinuationDropsWhatItWillSayAgain) {
   const TempDir dir;
   for (const int64_t numerics_step : {12, 13}) {

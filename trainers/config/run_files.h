@@ -1,6 +1,8 @@
 // The files and folders in a run's directory.
 #pragma once
 
+#include <cstdint>
+
 namespace lockstep::trainers {
 
 inline constexpr const char* kRunFile = "run.json";            // trainers/report/run_record.h
@@ -15,5 +17,8 @@ inline constexpr const char* kCheckpointsFolder = "checkpoints";  // and in it:
 inline constexpr const char* kLastFile = "last.safetensors";      // a link to the newest
 inline constexpr const char* kBestFile = "best.safetensors";
 inline constexpr const char* kAverageFile = "ema.safetensors";
+
+// The most bytes that are read of a file that is held in memory: far more than a run writes.
+inline constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
 }  // namespace lockstep::trainers

@@ -138,13 +138,13 @@ ReplayPlan plan_of(const fs::path& directory, const FileJson& run, const FileJso
 }  // namespace
 
 ReplayPlan read_replay_plan(const fs::path& run_directory) {
-  const std::optional<std::string> run = contents_of(run_directory / kRunFile);
+  const std::optional<std::string> run = contents_of(run_directory / kRunFile, kMostBytes);
   if (!run) {
     throw UsageError(fmt::format("there is no run in {}", run_directory.string()),
                      "it holds no run.json that can be read",
                      "lockstep replay with the directory of a training run");
   }
-  const std::optional<std::string> numerics = contents_of(run_directory / kNumericsFile);
+  const auto numerics = contents_of(run_directory / kNumericsFile, kMostBytes);
   if (!numerics) {
     throw UsageError(
         fmt::format("the run in {} has nothing to replay", run_directory.string()),

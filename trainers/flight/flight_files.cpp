@@ -125,7 +125,7 @@ std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
 }
 
 std::string FlightFiles::attach(const std::string& path, const std::string& id) {
-  if (contents_of(fs::path(path) / kIdFile) != id) {
+  if (contents_of(fs::path(path) / kIdFile, kMostBytes) != id) {
     return fmt::format("its host does not see {}", path);
   }
   remove_old_records();

@@ -76,10 +76,11 @@ std::string config_file(const std::vector<std::string>& words, const Environment
 }
 
 Values config_values(Program program, const std::string& file, std::vector<std::string>& notes) {
-  const std::optional<std::string> text = contents_of(file);
+  constexpr uint64_t kMost = uint64_t{1} << 20;
+  const std::optional<std::string> text = contents_of(file, kMost);
   if (!text) {
     throw UsageError(fmt::format("--config {} cannot be read", printable(file)),
-                     "it must be a regular file that this user may read",
+                     "it must be a regular file of at most 1 MiB that this user may read",
                      fmt::format("{} --print-config > FILE makes one", name_of(program)));
   }
   Values values;

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "trainers/config/file_json.h"
+#include "trainers/config/run_files.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -36,7 +37,7 @@ std::string upper(std::string text) {
 }
 
 FileJson read_properties(const std::string& path) {
-  const std::string text = contents_of(path).value_or("");
+  const std::string text = contents_of(path, kMostBytes).value_or("");
   try {
     FileJson json = parse_file<FileJson>(text);
     json.at("deviceName").get_ref<const std::string&>();

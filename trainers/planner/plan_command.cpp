@@ -278,7 +278,7 @@ std::string json_text(const TrainingPlan& plan, const std::string& arch) {
       {"largest_batch_size", plan.largest_batch()},
       {"workspace_bytes", plan.workspace_bytes()},
       {"knows_workspace", plan.no_engines.empty()}};
-  return json.dump() + "\n";
+  return json.dump(-1, ' ', true) + "\n";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/input_file.h"
 #include "core/words.h"
 #include "trainers/config/file_json.h"
+#include "trainers/config/run_files.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -61,8 +62,9 @@ PlanFile parse_plans(const std::string& text, const std::string& file) {
 }
 
 PlanFile read_plans(const std::filesystem::path& file) {
-  const std::optional<std::string> text = contents_of(file);
-  if (!text) refuse(file.string(), "it is not there, or nothing that this user may read");
+  const std::optional<std::string> text = contents_of(file, kMostBytes);
+  if (!text)
+    refuse(file.string(), "it is not there, too large, or nothing that this user may read");
   return parse_plans(*text, file.string());
 }
 

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers {
@@ -64,7 +65,7 @@ std::string csv_line(const EpochRow& row) {
 EpochCsv::EpochCsv(const std::filesystem::path& path,
                    std::optional<int64_t> resumed,
                    bool overwrite) {
-  const std::optional<std::string> held = overwrite ? "" : contents_of(path);
+  const std::optional<std::string> held = overwrite ? "" : contents_of(path, kMostBytes);
   std::error_code unknown;
   if (!held && std::filesystem::exists(path, unknown)) refuse(path, "it cannot be read");
   const std::string before = held.value_or("");

@@ -114,6 +114,8 @@ std::string_view up_to(std::string_view file, int64_t last, std::string_view aga
   return file.substr(0, kept);
 }
 
+constexpr uint64_t kMostKept = uint64_t{1} << 30;  // of a file that is held in memory
+
 fs::path new_name(const fs::path& folder) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const RankPlace place = this_place();
@@ -131,7 +133,7 @@ EventFile::EventFile(const fs::path& folder, int64_t last, std::string_view agai
   fs::create_directories(folder, error);
   fs::path path = event_file_in(folder);
   std::string kept;
-  if (path.empty()) {
+  if (path.empty() || InputFile(path).size() > kMostKept) {
     path = new_name(folder);
   } else {
     kept = up_to(InputFile(path).contents(), last, again);

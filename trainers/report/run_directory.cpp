@@ -174,7 +174,9 @@ void remove_unfinished(const Folder& folder) {
 
 bool is_of_evaluation(const std::string& line) {
   const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
-  return metrics.is_object() && metrics.value("split", nlohmann::json()) != "train";
+  if (!metrics.is_object()) return false;
+  const auto split = metrics.find("split");
+  return split == metrics.end() || *split != "train";
 }
 
 constexpr auto kAnyLine = [](const std::string& /*line*/) { return true; };
@@ -302,7 +304,7 @@ void RunDirectory::cut_metrics(int64_t step, bool begins_with_evaluation) {
     const bool is_again = begins_with_evaluation && is_of_evaluation(line);
     return is_up_to(line, is_again ? step - 1 : step);
   });
-  const std::optional<std::string> report = contents_of(path_ / kNumericsFile);
+  const std::optional<std::string> report = contents_of(path_ / kNumericsFile, kMostBytes);
   if (report && !is_up_to(*report, step)) place_.folder.remove(kNumericsFile);
 }
 

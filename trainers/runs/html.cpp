@@ -1,26 +1,15 @@
 #include "trainers/runs/html.h"
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "core/words.h"
 #include "trainers/runs/page_style.h"
 
 namespace lockstep::trainers {
-namespace {
-
-// With U+FFFD where it is not UTF-8.
-std::string valid_utf8(std::string_view text) {
-  const nlohmann::json json{std::string(text)};
-  const std::string mended = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return nlohmann::json::parse(mended).at(0);
-}
-
-}  // namespace
 
 std::string escaped(std::string_view text) {
   std::string html;
-  for (const char c : valid_utf8(text)) {
-    const bool is_control = (c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == '\x7f';
+  for (const char c : without_controls(text)) {
     switch (c) {
       case '&':
         html += "&amp;";
@@ -38,7 +27,7 @@ std::string escaped(std::string_view text) {
         html += "&#39;";
         break;
       default:
-        html += is_control ? "\uFFFD" : std::string(1, c);
+        html += c;
     }
   }
   return html;

@@ -9,8 +9,8 @@
 
 namespace lockstep::trainers {
 
-// Escapes text for a page, in attributes too: <, >, & and quotes are escaped; control characters
-// and bytes that are not UTF-8 become U+FFFD.
+// Escapes text for a page, in attributes too: <, >, & and quotes are escaped; what
+// without_controls() replaces becomes \xNN.
 std::string escaped(std::string_view text);
 
 // A whole page. `title` is escaped here, `body` is HTML.

@@ -1,16 +1,21 @@
 #include "trainers/runs/run_curves.h"
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
+#include <span>
+#include <utility>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 namespace lockstep::trainers {
 namespace {
 
 constexpr size_t kSpans = 120;  // at most, even: what a strip of a chart can show
+constexpr size_t kMaxCurves = 1000;
+constexpr size_t kMaxRanks = 4096;
 
 bool is_count(std::string_view name) {
   return name == "epoch" || name == "step" || name == "slowest_rank" || name == "total";
@@ -40,7 +45,9 @@ void RunCurves::add_line(std::string_view line) {
   }
   for (const auto& [name, value] : json.items()) {
     if (is_count(name) || (!value.is_number() && !value.is_null())) continue;
-    curves_[fmt::format("{}/{}", split, name)].add(
+    const std::string key = fmt::format("{}/{}", split, name);
+    if (curves_.size() >= kMaxCurves && !curves_.contains(key)) continue;
+    curves_[key].add(
         static_cast<double>(last_step_),
         value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
   }
@@ -54,7 +61,7 @@ void RunCurves::add_line(std::string_view line) {
   if (!is_integer("slowest_rank") || !is_number("skew")) return;
   const SlowestRankSpan span{
       .last = last_step_, .rank = json.at("slowest_rank"), .skew = json.at("skew")};
-  if (span.skew >= kSlowSkew) ++times_slow_[span.rank];
+  if (span.skew >= kSlowSkew && times_slow_.size() < kMaxRanks) ++times_slow_[span.rank];
   add_slowest(span);
 }
 
@@ -91,10 +98,35 @@ std::string RunCurves::loader_busy_with() const {
   return most_frequent == loader_busy_.end() ? "" : most_frequent->first;
 }
 
+UniqueFd open_metrics(const std::filesystem::path& metrics_file) {
+  UniqueFd file(::open(metrics_file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat about{};
+  const bool is_file = file.valid() && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode);
+  return is_file ? std::move(file) : UniqueFd();
+}
+
+uint64_t add_lines(const UniqueFd& metrics,
+                   uint64_t offset,
+                   LineSplitter& lines,
+                   RunCurves& curves) {
+  std::string bytes(size_t{1} << 16, '\0');
+  while (lines.rest().size() < LineSplitter::kMaxLine) {
+    const auto count = read_at(metrics, offset, std::as_writable_bytes(std::span(bytes)));
+    if (count.value_or(0) == 0) break;
+    offset += *count;
+    lines.add(std::string_view(bytes.data(), *count),
+              [&](const std::string& line) { curves.add_line(line); });
+  }
+  return offset;
+}
+
 RunCurves read_curves(const std::filesystem::path& metrics_file) {
   RunCurves curves;
-  std::ifstream file(metrics_file, std::ios::binary);
-  for (std::string line; std::getline(file, line);) curves.add_line(line);
+  LineSplitter lines;
+  if (const UniqueFd file = open_metrics(metrics_file); file.valid()) {
+    add_lines(file, 0, lines, curves);
+    curves.add_line(lines.rest());
+  }
   return curves;
 }
 

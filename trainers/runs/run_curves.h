@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/line_splitter.h"
+#include "core/unique_fd.h"
 #include "trainers/runs/curve.h"
 
 namespace lockstep::trainers {
@@ -58,6 +60,16 @@ class RunCurves {
 inline constexpr double kSlowSkew = 0.1;
 // The share of time waited for the loader from which a line counts.
 inline constexpr double kLoaderWaits = 0.1;
+
+// Opens a regular file; invalid where there is none.
+UniqueFd open_metrics(const std::filesystem::path& metrics_file);
+
+// Adds the lines from `offset` on, and returns the offset of what was not read. A line that is too
+// long ends the file.
+uint64_t add_lines(const UniqueFd& metrics,
+                   uint64_t offset,
+                   LineSplitter& lines,
+                   RunCurves& curves);
 
 // Reads a file line by line; a file that is not there gives no curves.
 RunCurves read_curves(const std::filesystem::path& metrics_file);

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 // Whether a process holds the lock of a run directory, as RunDirectory does while it lives.
 bool is_locked(const fs::path& directory) {
-  const UniqueFd fd(open((directory / ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd fd(
+      open((directory / ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return fd.get() >= 0 && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
@@ -34,7 +35,7 @@ RunState state_of(const RunRecord& record, const fs::path& directory) {
 }
 
 std::optional<Mistakes> mistakes_in(const fs::path& directory, const RunRecord& record) {
-  const std::optional<std::string> text = contents_of(directory / kMistakesFile);
+  const std::optional<std::string> text = contents_of(directory / kMistakesFile, kMostBytes);
   if (!text) return std::nullopt;
   std::optional<Mistakes> mistakes = mistakes_of(*text);
   const bool fits = mistakes && record.digest && mistakes->digest == to_hex(*record.digest);
@@ -54,11 +55,15 @@ fs::path directory_of(const fs::path& path) {
 
 RunRecord record_in(const fs::path& directory) {
   const fs::path file = directory / kRunFile;
-  const std::optional<std::string> json = contents_of(file);
-  if (json) return run_record_of(*json, file.string());
-  throw EnvironmentError(fmt::format("there is no run in {}", printable(directory.string())),
-                         fmt::format("cannot read {}", printable(file.string())),
-                         "a folder that a training wrote, such as runs/latest");
+  std::string json;
+  try {
+    json = InputFile(file).contents(kMostBytes);
+  } catch (const EnvironmentError& error) {
+    throw EnvironmentError(fmt::format("there is no run in {}", printable(directory.string())),
+                           fmt::format("cannot read {}: {}", printable(file.string()), error.why()),
+                           "a folder that a training wrote, such as runs/latest");
+  }
+  return run_record_of(json, file.string());
 }
 
 }  // namespace

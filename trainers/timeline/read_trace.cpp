@@ -1,7 +1,6 @@
 #include "trainers/timeline/read_trace.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -13,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "core/errno_text.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/timeline.h"
 #include "core/words.h"
 #include "trainers/config/file_json.h"
@@ -120,6 +119,7 @@ class TraceReader {
     }
     for (auto& [rank, lanes] : lanes_) {
       std::ranges::stable_sort(lanes.work, {}, &StepSpan::begin);  // of several lanes
+      check_steps(lanes);
     }
     for (const int64_t number : common_steps()) {
       TracedStep step{.number = number, .ranks = {}};
@@ -131,6 +131,15 @@ class TraceReader {
   }
 
  private:
+  // Steps follow one another, so a span belongs to one of them.
+  void check_steps(const RankLanes& lanes) const {
+    size_t counted = 0;
+    for (const auto& [number, step] : lanes.steps) {
+      counted += begun_within(lanes, step.begin, step.end).size();
+    }
+    if (counted > 2 * lanes.work.size()) refuse_trace(file_, "its steps overlap");
+  }
+
   static void take_step(std::string_view name, StepSpan span, RankLanes& lanes) {
     constexpr std::string_view kStep = kStepSpan;
     if (name.starts_with(kStep) && name.substr(kStep.size()).starts_with(' ')) {
@@ -184,30 +193,43 @@ class TraceReader {
   std::map<int64_t, RankLanes> lanes_;  // by rank
 };
 
+void check_file(const fs::path& file) {
+  constexpr uint64_t kMost = uint64_t{1} << 30;
+  std::string why;
+  try {
+    const uint64_t size = InputFile(file).size();
+    if (size > kMost) why = fmt::format("it has {} bytes, at most {} are read", size, kMost);
+  } catch (const EnvironmentError& error) {
+    why = error.why();
+  }
+  if (why.empty()) return;
+  throw EnvironmentError(fmt::format("cannot read {}", printable(file.string())),
+                         why,
+                         "a run with --trace A:B leaves a trace.json");
+}
+
 }  // namespace
 
 TraceContents read_trace(const fs::path& path) {
   std::error_code unreadable;
   const fs::path file = fs::is_directory(path, unreadable) ? path / kTraceFile : path;
-  const bool is_folder = fs::is_directory(file, unreadable);  // reading one throws
+  check_file(file);
   std::ifstream stream(file, std::ios::binary);
-  if (!stream || is_folder) {
-    throw EnvironmentError(fmt::format("cannot read {}", printable(file.string())),
-                           is_folder ? "it is a folder" : errno_text(),
-                           "a run with --trace A:B leaves a trace.json");
-  }
   TraceReader reader(file);
+  // Of each list only what is used is kept: nlohmann searches it whenever an object in it ends.
+  using Event = FileJson::parse_event_t;
   constexpr int kEventDepth = 2;
-  std::string key;
-  const auto keep = [&](int depth, FileJson::parse_event_t what, FileJson& value) {
-    limit_depth(depth, what, value);
-    if (what == FileJson::parse_event_t::key && depth == 1) key = value.get<std::string>();
-    if (what != FileJson::parse_event_t::object_end || depth != kEventDepth ||
-        key != "traceEvents") {
-      return true;
+  bool is_events = false;
+  const auto keep = [&](int depth, Event what, FileJson& value) {
+    if (what == Event::key && depth == 1) {
+      is_events = value == "traceEvents";
+      return is_events || value == "otherData";
     }
-    reader.take_event(value);
-    return false;
+    const bool begins = what == Event::array_start || what == Event::object_start;
+    if (depth != kEventDepth) return !begins || depth < kEventDepth;
+    if (!is_events) return !begins;
+    if (what == Event::object_end) reader.take_event(value);
+    return what == Event::object_start;
   };
   try {
     const FileJson rest = FileJson::parse(stream, keep);
