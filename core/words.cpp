@@ -120,7 +120,23 @@ bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1)
     return (first < 0x20 && first != '\t' && first != '\n') || first == 0x7f;
-  return first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;  // U+0080 to U+009F
+  if (first == 0xc2) return static_cast<unsigned char>(character[1]) < 0xa0;  // U+0080 to U+009F
+  // Marks, embeddings and isolates turn the order of what follows around.
+  constexpr std::string_view kBidirectional[] = {"\u061C",
+                                                 "\u200E",
+                                                 "\u200F",
+                                                 "\u202A",
+                                                 "\u202B",
+                                                 "\u202C",
+                                                 "\u202D",
+                                                 "\u202E",
+                                                 "\u2066",
+                                                 "\u2067",
+                                                 "\u2068",
+                                                 "\u2069"};
+  constexpr std::string_view kLineEnds[] = {"\u2028", "\u2029"};
+  return std::ranges::count(kBidirectional, character) + std::ranges::count(kLineEnds, character) >
+         0;
 }
 
 }  // namespace

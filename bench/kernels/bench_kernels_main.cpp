@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "bench/kernels/op_bench.h"
+#include "core/error.h"
 #include "core/standard_streams.h"
+#include "core/words.h"
 
 int main(int argc, char** argv) {
   lockstep::open_standard_streams();
@@ -19,7 +21,14 @@ int main(int argc, char** argv) {
     --argc;
   }
   benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  if (argc > 1) {  // which benchmark::ReportUnrecognizedArguments() would print raw
+    const lockstep::UsageError error(
+        fmt::format("unknown argument {}", lockstep::printable(argv[1])),
+        "",
+        "bench_kernels --help");
+    fmt::print(stderr, "{}", lockstep::format_error(error));
+    return 2;
+  }
   if (const std::string why = lockstep::bench::register_benches(rehearsal); !why.empty())
     fmt::print(stderr, "no CUDA device: {}. The CPU's cases alone.\n", why);
   benchmark::RunSpecifiedBenchmarks();

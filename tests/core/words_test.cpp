@@ -29,6 +29,16 @@ TEST(Words, AreNumbersAsAWholeOrNotAtAll) {
   for (const char* text : {"", "1 ", "nan", "-inf", "1e400"}) EXPECT_FALSE(parse_float(text));
 }
 
+TEST(Words, ATerminalGetsNothingThatItActsOn) {
+  EXPECT_EQ(without_controls("caf\u00e9\t\u4e2d\n"), "caf\u00e9\t\u4e2d\n");
+  EXPECT_EQ(without_controls("\x1b[31m\r\x7f"), "\\x1b[31m\\x0d\\x7f");
+  EXPECT_EQ(without_controls("\u009b31m\xff"), "\\xc2\\x9b31m\\xff");
+  for (const char* mark : {"\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2028", "\u2066",
+                           "\u2069"}) {
+    EXPECT_EQ(without_controls(mark).find("\\x"), 0U) << printable(mark);
+  }
+}
+
 TEST(Words, NearestWord) {
   constexpr std::array<std::string_view, 3> kWords = {"epochs", "batch-size", "lr"};
   EXPECT_EQ(nearest_word("epoch", kWords), "epochs");

@@ -128,7 +128,7 @@ TEST(Axis, TicksAreRoundAndHoldTheValues) {
 
 TEST(Html, EscapesEverything) {
   EXPECT_EQ(escaped("<b a=\"x\" c='y'>&"), "&lt;b a=&quot;x&quot; c=&#39;y&#39;&gt;&amp;");
-  EXPECT_EQ(escaped("\x1b[31m\xff\x7f"), "\uFFFD[31m\uFFFD\uFFFD");
+  EXPECT_EQ(escaped("\x1b[31m\xff\x7f\u202e"), "\\x1b[31m\\xff\\x7f\\xe2\\x80\\xae");
   EXPECT_EQ(escaped("größe ✓"), "größe ✓");
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -341,7 +342,10 @@ int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std:
   set_remedy_text(tool_advice);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit on file sizes fails, and is told
   try {
-    return run({argv, argv + argc}, argv, out);
+    std::ostringstream text;  // names from files and of folders come in many places
+    const int code = run({argv, argv + argc}, argv, text);
+    out << without_controls(text.str());
+    return code;
   } catch (const std::exception& error) {
     const Error known = as_error(error);
     err << format_error(known);

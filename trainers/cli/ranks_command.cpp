@@ -8,6 +8,7 @@
 #include "comm/die.h"
 #include "core/cuda/device.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/print.h"
 #include "trainers/report/rank_lines.h"
@@ -23,7 +24,7 @@ comm::Connection connect_ranks(const comm::LaunchOptions& options, std::chrono::
     return comm::connect(
         launch,
         {.rendezvous_timeout = timeout,
-         .tell = [](const std::string& text) { print(stderr, fmt::format("note: {}\n", text)); },
+         .tell = [](const std::string& text) { print_line(stderr, "note: " + text); },
          .lost_at_end = [](const Error& error) { comm::die(error); }});
   } catch (const Error& error) {
     if (launch.place) throw with_meeting_advice(error);
@@ -46,7 +47,7 @@ int run_ranks(const comm::LaunchOptions& options, std::chrono::seconds rendezvou
       if (places.size() > 1) {
         text += fmt::format("they exchange data over {}\n", connection.transport);
       }
-      print(stdout, text);
+      print(stdout, without_controls(text));
     }
     connection.ranks->barrier();
     return 0;

@@ -99,7 +99,7 @@ bool asks_for_json(const std::vector<std::string>& words) {
 }
 
 void tell_note(const std::string& text) {
-  print(stderr, fmt::format("note: {}\n", text));
+  print_line(stderr, "note: " + text);
 }
 
 int run_recorded(const Job& job) {

@@ -183,7 +183,7 @@ class Run {
     on_all_ranks(ranks_, [&] {
       if (parts_.job.launch.local_rank != 0) return;
       keeper_.emplace(kept_state_folder(), identity(), [](const std::string& warning) {
-        print(stderr, warning + '\n');
+        print_line(stderr, warning);
       });
     });
   }

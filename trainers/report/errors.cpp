@@ -26,6 +26,7 @@
 #include "core/errno_text.h"
 #include "core/flight_recorder.h"
 #include "core/memory_limit.h"
+#include "core/words.h"
 #include "trainers/report/color.h"
 #include "trainers/report/print.h"
 #include "trainers/report/process.h"
@@ -161,7 +162,7 @@ class SlowPartOf {
   }
 
  private:
-  static void note(const std::string& text) { print(stderr, fmt::format("note: {}\n", text)); }
+  static void note(const std::string& text) { print_line(stderr, "note: " + text); }
 
   Communicator& ranks_;
   const SlowPart part_;
@@ -264,7 +265,7 @@ void fail_rank(Communicator& ranks, const std::exception& error, const std::stri
                      (rank_of_this_process() != 0 && !rank0_has_ended(ranks));
   const ErrorScope scope = alone ? ErrorScope::kThisRank : ErrorScope::kEveryRank;
   const int code = report_error(error, scope);
-  if (alone || rank_of_this_process() == 0) std::fputs(last_words.c_str(), stderr);
+  if (alone || rank_of_this_process() == 0) print(stderr, without_controls(last_words));
   comm::die(static_cast<ExitCode>(code));
 }
 

@@ -5,6 +5,8 @@
 
 #include <sys/ioctl.h>
 
+#include "core/words.h"
+
 namespace lockstep::trainers {
 namespace {
 
@@ -17,6 +19,10 @@ void print(std::FILE* to, std::string_view text) {
       std::fwrite(text.data(), 1, text.size(), to) == text.size() && std::fflush(to) == 0;
   int none = 0;
   if (!written && to == stdout) first_errno.compare_exchange_strong(none, errno);
+}
+
+void print_line(std::FILE* to, const std::string& line) {
+  print(to, without_controls(line) + '\n');
 }
 
 int output_errno() {

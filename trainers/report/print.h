@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace lockstep::trainers {
@@ -10,6 +11,9 @@ namespace lockstep::trainers {
 // Writes `text` and flushes. Never throws: a closed pipe or terminal, or a full disk behind a log,
 // must not end a training.
 void print(std::FILE* to, std::string_view text);
+
+// Writes a line that may quote foreign text: without control characters.
+void print_line(std::FILE* to, const std::string& line);
 
 // The errno of the first failure to print on standard output; 0: there was none.
 int output_errno();

@@ -15,7 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+  const bool is_line = indent < 0;  // which a terminal may get
+  return json.dump(indent, ' ', is_line, Json::error_handler_t::replace) + "\n";
 }
 
 void put(Json& object, std::string_view name, double value) {
