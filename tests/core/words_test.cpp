@@ -33,8 +33,8 @@ TEST(Words, ATerminalGetsNothingThatItActsOn) {
   EXPECT_EQ(without_controls("caf\u00e9\t\u4e2d\n"), "caf\u00e9\t\u4e2d\n");
   EXPECT_EQ(without_controls("\x1b[31m\r\x7f"), "\\x1b[31m\\x0d\\x7f");
   EXPECT_EQ(without_controls("\u009b31m\xff"), "\\xc2\\x9b31m\\xff");
-  for (const char* mark : {"\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2028", "\u2066",
-                           "\u2069"}) {
+  for (const char* mark :
+       {"\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2028", "\u2066", "\u2069"}) {
     EXPECT_EQ(without_controls(mark).find("\\x"), 0U) << printable(mark);
   }
 }

@@ -141,7 +141,11 @@ std::vector<std::string> values_of(const Flag& flag) {
       return choices;
     }
     case FlagKind::kString:
-      return {"plain", "it's \"a\\b\" #1", "tab\tnewline\n\x7f", "\xc3\xa9 [x], = true", "\u202e \u009b31m \U0001F600 \u202c"};
+      return {"plain",
+              "it's \"a\\b\" #1",
+              "tab\tnewline\n\x7f",
+              "\xc3\xa9 [x], = true",
+              "\u202e \u009b31m \U0001F600 \u202c"};
     case FlagKind::kInt:
       return {fmt::format("{}", flag.range.max), "+7"};
     case FlagKind::kFloat:
