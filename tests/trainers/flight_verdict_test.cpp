@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::MadeFlight;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr int kRanks = 3;
@@ -63,6 +64,85 @@ TEST(FlightVerdict, NamesAStoppedAndACrashedRank) {
                "rank 1 is stopped by a signal; ranks 0, 2 wait for it in call 3");
   expect_named(run_with(between_steps, kProcessGone), FlightCause::kCrashed, "its process is gone");
   expect_named(run_with(between_steps), FlightCause::kSilent, "rank 1 has recorded nothing for 5.");
+}
+
+// A killed rank's record ends wherever the rank was, also within a wait.
+TEST(FlightVerdict, NamesAKilledRankWhereverItWas) {
+  const auto in_wait = [](MadeFlight& flight) { flight.wait_in_step(3, 3); };
+  expect_named(run_with(in_wait, kProcessGone), FlightCause::kCrashed, "rank 1 crashed or was");
+  const auto between_checks = [](MadeFlight& flight) {
+    flight->enter_part(kStepSpan, 3);
+    flight->enter_call(3, "bucket 0 (8 tensors)");
+    flight->enter_part(kSumsSpan, -1);
+  };
+  expect_named(run_with(between_checks, kProcessGone, 0.1), FlightCause::kCrashed, "its process");
+  const auto further = [](MadeFlight& flight) {
+    flight.take_step(3, 3);
+    flight.wait_in_step(4, 4);
+  };
+  expect_named(run_with(further, kProcessGone), FlightCause::kCrashed, "its process is gone");
+  const auto in_part = [](const char* part) {
+    return [part](MadeFlight& flight) { flight->enter_part(part, -1); };
+  };
+  for (const char* part : {"saving a checkpoint", "evaluation", kLoaderWaitSpan}) {
+    expect_named(run_with(in_part(part), kProcessGone), FlightCause::kCrashed, part);
+  }
+}
+
+TEST(FlightVerdict, NamesARankThatWasKilledBeforeItsFirstCall) {
+  RunFlight run = run_with([](MadeFlight&) {});
+  run.flights[kCulprit] = MadeFlight(kCulprit, kRanks).seen(kProcessGone);
+  expect_named(run, FlightCause::kCrashed, "rank 1 crashed or was killed: its process is gone");
+}
+
+TEST(FlightVerdict, NamesAKilledRankBeforeASlowerOne) {
+  RunFlight run = run_with([](MadeFlight& flight) { flight.wait_in_step(3, 3); }, kProcessGone);
+  MadeFlight slower(2, kRanks);
+  slower.take_step(2, 2);
+  slower->enter_part(kForwardSpan, -1);
+  run.flights[2] = slower.seen('R');
+  const FlightVerdict verdict = verdict_on(run);
+  EXPECT_EQ(verdict.cause, FlightCause::kCrashed) << verdict.text;
+  EXPECT_THAT(verdict.culprits, ElementsAre(kCulprit));
+  EXPECT_THAT(verdict.victims, ElementsAre(0));
+}
+
+TEST(FlightVerdict, NamesAllKilledRanks) {
+  RunFlight run = run_with([](MadeFlight& flight) { flight.wait_in_step(3, 3); }, kProcessGone);
+  run.flights[2].process = kProcessGone;
+  FlightVerdict verdict = verdict_on(run);
+  EXPECT_THAT(verdict.culprits, ElementsAre(1, 2));
+  EXPECT_THAT(verdict.victims, ElementsAre(0));
+  EXPECT_THAT(verdict.text, HasSubstr("process is gone; rank 2 crashed or was killed in"));
+  EXPECT_THAT(verdict.text, HasSubstr("; rank 0 waits for them in call 3"));
+  run.flights[0].process = kProcessGone;
+  RunFlight without_record = run;
+  without_record.flights.erase(without_record.flights.begin() + kCulprit);
+  EXPECT_THAT(verdict_on(without_record).text, HasSubstr("; rank 1 has no record"));
+  verdict = verdict_on(run);
+  EXPECT_EQ(verdict.cause, FlightCause::kCrashed);
+  EXPECT_THAT(verdict.culprits, ElementsAre(0, 1, 2));
+  EXPECT_THAT(verdict.victims, ElementsAre());
+  EXPECT_THAT(verdict.text, Not(HasSubstr(" in call ")));
+}
+
+TEST(FlightVerdict, DescribesOnlySomeOfManyKilledRanks) {
+  constexpr int kMany = 20;
+  RunFlight run{.ranks = kMany, .flights = {}, .problems = {}};
+  for (int rank = 0; rank < kMany; ++rank) {
+    run.flights.push_back(MadeFlight(rank, kMany).seen(kProcessGone));
+  }
+  const FlightVerdict verdict = verdict_on(run);
+  EXPECT_EQ(verdict.culprits.size(), size_t{kMany});
+  EXPECT_THAT(verdict.text, HasSubstr("; 12 other ranks cannot go on"));
+}
+
+TEST(FlightVerdict, NamesARankThatFailedInAWait) {
+  const auto fails = [](MadeFlight& flight) {
+    flight.wait_in_step(3, 3);
+    flight->end(5, "no memory");
+  };
+  expect_named(run_with(fails, 'R'), FlightCause::kFailed, "rank 1 ended with exit code 5");
 }
 
 TEST(FlightVerdict, NamesThePartThatARankIsIn) {

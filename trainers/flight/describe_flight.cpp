@@ -18,7 +18,6 @@ std::string process_text(const RankFlight& flight) {
     case kProcessGone:
       return flight.state.end ? "ended" : "gone";
     case kProcessStopped:
-    case 't':
       return "stopped";
     case 'R':
       return flight.state.end ? "ended" : "runs";

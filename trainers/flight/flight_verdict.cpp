@@ -5,10 +5,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "comm/operation.h"
 #include "core/error.h"
@@ -23,6 +25,7 @@ namespace {
 using Flights = std::vector<const RankFlight*>;
 
 constexpr int64_t kSecond = 1'000'000'000;
+constexpr size_t kShown = 8;  // culprits that are described
 
 double seconds_between(int64_t from, int64_t to) {
   return static_cast<double>(std::max<int64_t>(0, to - from)) / static_cast<double>(kSecond);
@@ -47,6 +50,15 @@ bool crashed(const RankFlight& flight) {
   return flight.process == kProcessGone && !flight.state.end;
 }
 
+bool failed(const RankFlight& flight) {
+  return flight.state.end && !ended_well(flight) && !gave_up(flight);
+}
+
+bool cannot_go_on(const RankFlight& flight) {
+  const bool is_stopped = flight.process == kProcessStopped && !flight.state.end;
+  return crashed(flight) || failed(flight) || is_stopped;
+}
+
 // The innermost part that the rank is in; no event: none.
 const FlightEvent& innermost_part(const RankFlight& flight) {
   static const FlightEvent none;
@@ -64,6 +76,11 @@ const FlightEvent& wait_of(const RankFlight& flight) {
   if (gave_up(flight)) return flight.state.last_call;
   if (innermost_part(flight).text() == kSumsSpan) return flight.state.open_call;
   return none;
+}
+
+// The record of a rank that cannot go on may end within a wait.
+bool waits(const RankFlight& flight) {
+  return wait_of(flight) && !cannot_go_on(flight);
 }
 
 // The work of the loader's threads, such as "decode": the part that has lasted the longest.
@@ -151,9 +168,8 @@ int64_t median_step(const Flights& flights) {
 
 // Whether a rank has waited long enough for a verdict.
 bool is_stalled(const Flights& flights, const Flights& waiting, int64_t end) {
-  const bool is_certain = std::ranges::any_of(flights, [](const RankFlight* flight) {
-    return gave_up(*flight) || crashed(*flight) || flight->process == kProcessStopped;
-  });
+  const bool is_certain = std::ranges::any_of(
+      flights, [](const RankFlight* flight) { return gave_up(*flight) || cannot_go_on(*flight); });
   if (is_certain) return true;
   int64_t since = std::numeric_limits<int64_t>::max();
   for (const RankFlight* flight : waiting) since = std::min(since, wait_of(*flight).time_ns);
@@ -170,8 +186,7 @@ bool shows_culprit(const Flights& suspects, const Flights& waiting) {
   const auto last_call = [](const RankFlight* flight) { return flight->state.last_call.number; };
   const int64_t awaited = last_call(*std::ranges::min_element(waiting, {}, last_call));
   return std::ranges::any_of(suspects, [&](const RankFlight* flight) {
-    return flight->state.end || crashed(*flight) || flight->process == kProcessStopped ||
-           last_call(flight) < awaited;
+    return flight->state.end || cannot_go_on(*flight) || last_call(flight) < awaited;
   });
 }
 
@@ -243,29 +258,44 @@ Finding find_cause(const RankFlight& flight, int64_t end) {
   return find_part(flight, end);
 }
 
-FlightVerdict verdict_on_ranks(Flights suspects, const Flights& waiting, int64_t end) {
+// Of the ranks that are not waiting, those that cannot go on, else those that are furthest behind.
+Flights culprits_of(Flights suspects) {
   const auto last_call = [](const RankFlight* flight) { return flight->state.last_call.number; };
-  int64_t furthest_behind = std::numeric_limits<int64_t>::max();
-  for (const RankFlight* flight : suspects) {
-    furthest_behind = std::min(furthest_behind, last_call(flight));
+  std::ranges::stable_sort(suspects, {}, last_call);
+  const auto goes_on = [](const RankFlight* flight) { return !cannot_go_on(*flight); };
+  if (!std::ranges::all_of(suspects, goes_on)) {
+    std::erase_if(suspects, goes_on);
+  } else {
+    const int64_t furthest_behind = last_call(suspects.front());
+    std::erase_if(suspects,
+                  [&](const RankFlight* flight) { return last_call(flight) > furthest_behind; });
   }
-  std::erase_if(suspects,
-                [&](const RankFlight* flight) { return last_call(flight) > furthest_behind; });
-  const FlightEvent& call = wait_of(**std::ranges::min_element(
-      waiting, {}, [](const RankFlight* flight) { return wait_of(*flight).number; }));
-  FlightVerdict verdict{.cause = FlightCause::kNone,
-                        .culprits = ranks_of(suspects),
+  return suspects;
+}
+
+FlightVerdict verdict_on_ranks(const Flights& suspects, const Flights& waiting, int64_t end) {
+  const Flights culprits = culprits_of(suspects);
+  FlightVerdict verdict{.cause = find_cause(*culprits.front(), end).cause,
+                        .culprits = ranks_of(culprits),
                         .victims = ranks_of(waiting),
                         .text = {}};
-  for (const RankFlight* suspect : suspects) {
-    const Finding found = find_cause(*suspect, end);
-    if (verdict.cause == FlightCause::kNone) verdict.cause = found.cause;
-    verdict.text += fmt::format("rank {} {}; ", suspect->rank(), found.text);
+  std::vector<std::string> findings;
+  for (const RankFlight* culprit : std::span(culprits).first(std::min(culprits.size(), kShown))) {
+    findings.push_back(fmt::format("rank {} {}", culprit->rank(), find_cause(*culprit, end).text));
   }
-  verdict.text += fmt::format("{} for {} in {}",
-                              list(verdict.victims, "waits", "wait"),
-                              verdict.culprits.size() == 1 ? "it" : "them",
-                              in_call(call));
+  if (culprits.size() > kShown) {
+    findings.push_back(fmt::format("{} other ranks cannot go on", culprits.size() - kShown));
+  }
+  if (!waiting.empty()) {
+    const FlightEvent& call = wait_of(**std::ranges::min_element(
+        waiting, {}, [](const RankFlight* flight) { return wait_of(*flight).number; }));
+    findings.push_back(fmt::format("{} for {} in {}",
+                                   list(verdict.victims, "waits", "wait"),
+                                   verdict.culprits.size() == 1 ? "it" : "them",
+                                   in_call(call)));
+  }
+  std::ranges::sort(verdict.culprits);
+  verdict.text = fmt::format("{}", fmt::join(findings, "; "));
   return verdict;
 }
 
@@ -300,7 +330,7 @@ std::string place_of(const RankFlight& flight) {
 }
 
 FlightVerdict verdict_on(const RunFlight& run) {
-  Flights all, waiting, suspects, failed;
+  Flights all, waiting, suspects;
   std::vector<int> unknown;
   for (const RankFlight& flight : run.flights) all.push_back(&flight);
   if (all.empty()) return none("no record can be read");
@@ -308,14 +338,11 @@ FlightVerdict verdict_on(const RunFlight& run) {
     if (std::ranges::count(ranks_of(all), rank) == 0) unknown.push_back(rank);
   }
   for (const RankFlight* flight : all) {
-    // A rank that was stopped while it waited does not notice that its peers are there.
-    if (wait_of(*flight) && flight->process != kProcessStopped) {
+    if (waits(*flight)) {
       waiting.push_back(flight);
     } else if (!gave_up(*flight)) {
       suspects.push_back(flight);
     }
-    const bool ended_badly = flight->state.end && !ended_well(*flight) && !gave_up(*flight);
-    if (ended_badly || crashed(*flight)) failed.push_back(flight);
   }
   if (std::ranges::all_of(all, [](const RankFlight* flight) { return ended_well(*flight); })) {
     return none("the run ended by itself");
@@ -325,19 +352,20 @@ FlightVerdict verdict_on(const RunFlight& run) {
   if (all_stopped) return none("all ranks are stopped by a signal");
   if (const auto odd = find_odd_ranks(run.flights)) return verdict_on_calls(*odd, all);
   const int64_t end = end_of(run);
-  if (waiting.empty() && !failed.empty()) {
-    const Finding found = find_cause(*failed.front(), end);
-    return {.cause = found.cause,
-            .culprits = ranks_of(failed),
-            .victims = {},
-            .text = fmt::format("rank {} {}", failed.front()->rank(), found.text)};
-  }
+  const bool is_failure = std::ranges::any_of(
+      all, [](const RankFlight* flight) { return crashed(*flight) || failed(*flight); });
+  const auto blame = [&] {
+    FlightVerdict verdict = verdict_on_ranks(suspects, waiting, end);
+    if (!unknown.empty()) verdict.text += "; " + list(unknown, "has no record", "have no record");
+    return verdict;
+  };
+  if (is_failure) return blame();
   if (waiting.empty()) return none("no rank waits for another");
   if (!is_stalled(all, waiting, end)) return none("the ranks go on: no wait is long");
   if (std::ranges::all_of(waiting, gave_up_between_calls) && !shows_culprit(suspects, waiting)) {
     return none("the ranks gave up between calls, as in a wait for their GPUs");
   }
-  if (!suspects.empty()) return verdict_on_ranks(suspects, waiting, end);
+  if (!suspects.empty()) return blame();
   if (!unknown.empty()) {
     return none("all ranks with a record wait; " + list(unknown, "has none", "have none"));
   }

@@ -5,9 +5,8 @@
 
 namespace lockstep::trainers {
 
-inline constexpr char kProcessGone = '-';
-
 // letter_of() the process that holds the lock on the open file. kProcessGone where nobody holds it.
+// `pid` is 0 for a process of another host.
 char process_of(int fd, int pid);
 
 }  // namespace lockstep::trainers

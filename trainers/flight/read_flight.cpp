@@ -88,12 +88,9 @@ RankFlight read_file(const fs::path& path) {
   clear_unsteady(bytes, again);
   RankFlight flight = flight_of(bytes, file);
   if (flight.header.copied_ns != 0) return flight;
-  flight.process = process_of(fd.get(), flight.header.pid);
-  if (flight.header.host == host_of_processes()) {
-    flight.seen_ns = steady_now();
-  } else if (flight.process != kProcessGone) {
-    flight.process = kProcessUnknown;
-  }
+  const bool is_here = flight.header.host == host_of_processes();
+  flight.process = process_of(fd.get(), is_here ? flight.header.pid : 0);
+  if (is_here) flight.seen_ns = steady_now();
   return flight;
 }
 

@@ -133,12 +133,9 @@ bool is_of_lost_peer(const std::exception& error) {
 }
 
 bool is_stopped(int rank) {
-  constexpr char kTraced = 't';
   if (static_cast<size_t>(rank) >= processes.size()) return false;
   const RankProcess& process = processes[static_cast<size_t>(rank)];
-  if (process.host != host_of_processes()) return false;
-  const char letter = letter_of(process.pid);
-  return letter == kProcessStopped || letter == kTraced;
+  return process.host == host_of_processes() && letter_of(process.pid) == kProcessStopped;
 }
 
 // While this lives, the ranks are in a part that may take long.

@@ -68,13 +68,23 @@ uint64_t host_of_processes() {
   return digest(std::as_bytes(std::span(place)));
 }
 
-// The name before it may hold blanks and parentheses.
+// A killed process closes its sockets before it gives back its locks, so its peers may look in
+// between.
 char letter_of(int64_t pid) {
+  constexpr uint64_t kIsExiting = 0x4;  // PF_EXITING of the kernel, among the flags in "stat"
   const std::string line = text_of(fmt::format("/proc/{}/stat", pid));
-  const size_t name = line.rfind(") ");
-  if (name == std::string::npos || name + 2 >= line.size()) return kProcessUnknown;
-  const char letter = line[name + 2];
-  return std::isalpha(static_cast<unsigned char>(letter)) != 0 ? letter : kProcessUnknown;
+  const size_t name = line.rfind(") ");  // the name may hold blanks and parentheses
+  if (name == std::string::npos) return kProcessUnknown;
+  std::istringstream fields(line.substr(name + 2));
+  char letter = kProcessUnknown;
+  int64_t ignored = 0;
+  uint64_t flags = 0;
+  fields >> letter;
+  for (int field = 0; field < 5; ++field) fields >> ignored;  // from the parent to its terminal
+  fields >> flags;
+  if (!fields || std::isalpha(static_cast<unsigned char>(letter)) == 0) return kProcessUnknown;
+  if (letter == 'Z' || letter == 'X' || (flags & kIsExiting) != 0) return kProcessGone;
+  return letter == 't' ? kProcessStopped : letter;  // by a debugger
 }
 
 }  // namespace lockstep::trainers

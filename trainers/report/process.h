@@ -25,10 +25,12 @@ MemoryPeaks memory_peaks();
 // and the steady clocks agree.
 uint64_t host_of_processes();
 
+inline constexpr char kProcessGone = '-';
 inline constexpr char kProcessUnknown = '?';
 inline constexpr char kProcessStopped = 'T';
 
-// The letter of /proc/PID/stat: "R" runs, "S" sleeps, "D" waits for a disk, "T" is stopped.
+// The letter of /proc/PID/stat: "R" runs, "S" sleeps, "D" waits for a disk, "T" is stopped, also by
+// a debugger. kProcessGone where the process is about to end.
 char letter_of(int64_t pid);
 
 }  // namespace lockstep::trainers
