@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include "core/error.h"
@@ -24,6 +27,23 @@ constexpr const char* kLayout =
 bool is_image(const std::string& extension) {
   constexpr std::array kImages = {".jpg", ".jpeg", ".png"};
   return std::ranges::find(kImages, extension) != kImages.end();
+}
+
+// The key of ClassFolders::left: short and printable.
+std::string kind_of_left(const std::string& name, const std::string& extension) {
+  constexpr size_t kMaxExtension = 8;
+  const std::string lower = to_lower(name);
+  if (name.starts_with('.') || lower == "thumbs.db" || lower == "desktop.ini") return kHiddenFiles;
+  if (extension.empty()) return "no extension";
+  const bool plain = std::ranges::all_of(
+      extension.substr(1), [](unsigned char c) { return c < 0x80 && std::isalnum(c) != 0; });
+  return plain && extension.size() <= kMaxExtension ? extension : kOtherFiles;
+}
+
+// Keeps the number of kinds small.
+void count_left(std::map<std::string, int64_t>& left, const std::string& kind, int64_t files) {
+  constexpr size_t kMaxKinds = 32;
+  left[left.size() < kMaxKinds || left.contains(kind) ? kind : kOtherFiles] += files;
 }
 
 [[noreturn]] void throw_unreadable(const fs::path& folder, const std::error_code& error) {
@@ -131,13 +151,14 @@ std::vector<Found> images_below(const fs::path& root,
         walk.add(entry->path(), entry->is_symlink(ignored));
         continue;
       }
+      const std::string name = entry->path().filename().string();
       const std::string extension = to_lower(entry->path().extension().string());
       if (!is_image(extension)) {
-        ++left[extension.empty() ? "no extension" : extension];
+        count_left(left, kind_of_left(name, extension), 1);
         continue;
       }
       const auto bytes = static_cast<int64_t>(entry->file_size(ignored));
-      found.push_back({*folder, entry->path().filename().string(), bytes});
+      found.push_back({*folder, name, bytes});
     }
     if (error) throw_unreadable(*folder, error);
   }
@@ -145,10 +166,16 @@ std::vector<Found> images_below(const fs::path& root,
   return found;
 }
 
-[[noreturn]] void throw_no_images(const char* what, const fs::path& folder) {
-  throw DataError(fmt::format("{} {} has no images", what, printable(folder.string())),
-                  "files that end in .jpg, .jpeg or .png were looked for",
-                  "put images into it, or remove the folder here and in the other split");
+[[noreturn]] void throw_no_images(const char* what,
+                                  const fs::path& folder,
+                                  const std::map<std::string, int64_t>& left) {
+  const std::string there = describe_left(left);
+  throw DataError(
+      fmt::format("{} {} has no images", what, printable(folder.string())),
+      fmt::format("files that end in .jpg, .jpeg or .png were looked for{}{}",
+                  there.empty() ? "" : "; it has ",
+                  there),
+      "put .jpg or .png files into it, or remove the folder here and in the other split");
 }
 
 [[noreturn]] void throw_unknown_class(const fs::path& folder,
@@ -166,6 +193,30 @@ std::vector<Found> images_below(const fs::path& root,
 
 }  // namespace
 
+std::string describe_left(const std::map<std::string, int64_t>& left) {
+  constexpr size_t kShown = 5;
+  std::vector<std::pair<std::string, int64_t>> kinds(left.begin(), left.end());
+  std::erase_if(kinds, [](const auto& kind) { return kind.first == kHiddenFiles; });
+  if (kinds.empty()) return {};
+  std::ranges::stable_sort(kinds, std::ranges::greater(), &std::pair<std::string, int64_t>::second);
+  int64_t files = 0;
+  int64_t rest = 0;
+  std::vector<std::string> shown;
+  for (const auto& [kind, count] : kinds) {
+    files += count;
+    if (shown.size() == kShown) {
+      rest += count;
+    } else {
+      shown.push_back(fmt::format("{} {}", count, kind));
+    }
+  }
+  if (rest > 0) shown.push_back(fmt::format("{} more", rest));
+  return fmt::format("{} {} neither .jpg nor .png: {}",
+                     counted(files, "file"),
+                     files == 1 ? "that is" : "that are",
+                     fmt::join(shown, ", "));
+}
+
 ClassFolders find_class_folders(const fs::path& root, const std::vector<std::string>& classes) {
   const std::vector<std::string> names = folder_names(root, classes.empty() ? 2 : 1);
   ClassFolders folders{.classes = classes.empty() ? names : classes, .files = {}, .left = {}};
@@ -177,15 +228,17 @@ ClassFolders find_class_folders(const fs::path& root, const std::vector<std::str
     const fs::path folder = root / name;
     const auto label = labels.find(name);
     if (label == labels.end()) throw_unknown_class(folder, classes);
-    const std::vector<Found> found = images_below(root, folder, folders.left);
-    if (found.empty() && classes.empty()) throw_no_images("the class folder", folder);
+    std::map<std::string, int64_t> left;
+    const std::vector<Found> found = images_below(root, folder, left);
+    if (found.empty() && classes.empty()) throw_no_images("the class folder", folder, left);
+    for (const auto& [kind, count] : left) count_left(folders.left, kind, count);
     for (const Found& file : found) {
       folders.files.push_back({.path = (file.folder / file.name).lexically_relative(root).string(),
                                .label = label->second,
                                .bytes = file.bytes});
     }
   }
-  if (folders.files.empty()) throw_no_images("the folder", root);
+  if (folders.files.empty()) throw_no_images("the folder", root, folders.left);
   return folders;
 }
 

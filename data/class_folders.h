@@ -17,10 +17,19 @@ struct ImageFile {
 };
 
 struct ClassFolders {
-  std::vector<std::string> classes;     // names; a label is an index into it
-  std::vector<ImageFile> files;         // by class folder, folder and name
-  std::map<std::string, int64_t> left;  // number of ignored files, by extension
+  std::vector<std::string> classes;  // names; a label is an index into it
+  std::vector<ImageFile> files;      // by class folder, folder and name
+  // The number of files that were left out, by extension in lower case. Hidden files and those that
+  // Windows leaves in folders count as kHiddenFiles, those with odd extensions as kOtherFiles.
+  std::map<std::string, int64_t> left;
 };
+
+inline constexpr const char* kHiddenFiles = "hidden";
+inline constexpr const char* kOtherFiles = "other";
+
+// Returns what was left out for a note, most frequent first and without hidden files: "4 files that
+// are neither .jpg nor .png: 3 .webp, 1 .bmp". Empty where there is nothing.
+std::string describe_left(const std::map<std::string, int64_t>& left);
 
 // Looks for .jpg, .jpeg and .png files (in any case) in all folders below each class folder.
 // Follows symbolic links, but enters each folder once. Without `classes`, each folder is a class,

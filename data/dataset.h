@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ class Dataset {
   virtual int64_t classes() const = 0;
   virtual std::vector<std::string> class_names() const { return {}; }  // by label; may be empty
   virtual ImageShape image_shape() const = 0;
+  // The number of files beside the images that were left out, by extension.
+  virtual std::map<std::string, int64_t> left_out() const { return {}; }
   // The shape that training sees in this epoch: image_shape(), or a smaller one.
   virtual ImageShape training_shape(int64_t /*epoch*/) const { return image_shape(); }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,7 @@ class ImageFolder : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(folders_.files.size()); }
   int64_t classes() const override { return static_cast<int64_t>(folders_.classes.size()); }
   std::vector<std::string> class_names() const override { return folders_.classes; }
+  std::map<std::string, int64_t> left_out() const override { return folders_.left; }
   ImageShape image_shape() const override { return square(options_.crop); }
   ImageShape training_shape(int64_t epoch) const override {
     return square(options_.ramp.side(epoch, options_.crop));

@@ -126,7 +126,7 @@ TEST(AttackB6, WeightsThatFitAreReadAsBefore) {
   write_safetensors(dir / "w.safetensors",
                     {.tensors = file_tensors(source.model.state()), .metadata = {{"a", "b"}}});
   EXPECT_THROW(weights.load_into(target.model, Classifier::kMustFit), CheckpointError);
-  EXPECT_EQ(WeightsFile(dir / "w.safetensors").load_into(target.model, Classifier::kMustFit),
+  EXPECT_EQ(WeightsFile(dir / "w.safetensors").load_into(target.model, Classifier::kMustFit).fresh,
             std::nullopt);
   EXPECT_EQ(state_digest(target.model), state_digest(source.model));
 }

@@ -63,6 +63,19 @@ TEST_F(ExportWeights, PutsThePrefixOnce) {
             digest_of_row_major(content_.tensors));
 }
 
+TEST_F(ExportWeights, WhatWrappersPutBeforeTheNamesIsLeftOut) {
+  for (const std::string prefix : {"_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
+    Safetensors wrapped;
+    for (const auto& [name, tensor] : content_.tensors) wrapped.tensors[prefix + name] = tensor;
+    wrapped.tensors["n_averaged"] = Tensor::zeros({}, Dtype::kI64);
+    write_safetensors(dir_ / "wrapped.safetensors", wrapped);
+    const fs::path to = dir_ / (prefix + "pt");
+    export_weights(dir_ / "wrapped.safetensors", to, "");
+    EXPECT_EQ(digest_of_row_major(read_weights(to).tensors), digest_of_row_major(content_.tensors))
+        << prefix;
+  }
+}
+
 TEST_F(ExportWeights, TheScalersStateAndTheRecordGoAlong) {
   const std::string said = export_weights(from_, dir_ / "w.pt", "");
   EXPECT_THAT(said, HasSubstr("['model'], and ['scaler'] for GradScaler"));

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +18,9 @@ using ::testing::HasSubstr;
 using testing::TempDir;
 using testing::TinyRun;
 
-FileTensors with_prefix(const FileTensors& tensors) {
+FileTensors with_prefix(const FileTensors& tensors, const std::string& prefix = "module.") {
   FileTensors prefixed;
-  for (const auto& [name, tensor] : tensors) prefixed["module." + name] = tensor;
+  for (const auto& [name, tensor] : tensors) prefixed[prefix + name] = tensor;
   return prefixed;
 }
 
@@ -30,7 +31,7 @@ class Pretrained : public ::testing::Test {
   std::string load(const FileTensors& tensors, Classifier classifier = Classifier::kMayStartFresh) {
     try {
       return load_pretrained("w.safetensors", tensors, target_.model, classifier)
-          .value_or("loaded");
+          .fresh.value_or("loaded");
     } catch (const CheckpointError& error) {
       return format_error(error);
     }
@@ -49,6 +50,60 @@ TEST_F(Pretrained, WithAndWithoutModuleInFrontOfTheNames) {
   ASSERT_NE(state_digest(target_.model), state_digest(source_.model));
   EXPECT_EQ(load(with_prefix(tensors_)), "loaded");
   EXPECT_EQ(state_digest(target_.model), state_digest(source_.model));
+}
+
+TEST_F(Pretrained, OnePrefixBeforeAllNamesIsLeftOut) {
+  for (const char* prefix :
+       {"_orig_mod.", "module._orig_mod.", "model.", "net.", "backbone.", "a.b."}) {
+    TinyRun::fill(target_.model.state()[0].tensor, 99);
+    FileTensors tensors = with_prefix(tensors_, prefix);
+    tensors["n_averaged"] = Tensor::zeros({}, Dtype::kI64);
+    const LoadedWeights loaded =
+        load_pretrained("w.pt", tensors, target_.model, Classifier::kMustFit);
+    EXPECT_EQ(loaded.prefix, prefix);
+    EXPECT_EQ(state_digest(target_.model), state_digest(source_.model)) << prefix;
+  }
+}
+
+TEST_F(Pretrained, TwoPrefixesThatFitAreRefused) {
+  FileTensors tensors = with_prefix(tensors_, "model.");
+  tensors.merge(with_prefix(tensors_, "model_ema."));
+  EXPECT_THAT(load(tensors),
+              ::testing::AllOf(HasSubstr("its names fit after 'model.' and after 'model_ema.'"),
+                               HasSubstr("k.startswith('model.')")));
+  FileTensors both = tensors_;
+  both.merge(with_prefix(tensors_, "ema."));
+  EXPECT_THAT(load(both), HasSubstr("ema.bn.bias is not expected"));
+}
+
+TEST_F(Pretrained, NamesOfTheFileAreShownBesideTheMissing) {
+  FileTensors tensors;
+  for (const auto& [name, tensor] : tensors_) tensors["enc_" + name] = tensor;
+  EXPECT_THAT(load(tensors), HasSubstr("; the file has enc_bn.bias; enc_bn.num_batches_tracked; "));
+}
+
+TEST_F(Pretrained, CountersMayHaveAnyType) {
+  Tensor i32 = Tensor::zeros({}, Dtype::kI32);
+  *i32.data<int32_t>() = 7;
+  Tensor u8 = Tensor::zeros({1}, Dtype::kU8);
+  *u8.data<uint8_t>() = 7;
+  Tensor f32 = Tensor::zeros({1}, Dtype::kF32);
+  *f32.data<float>() = 7;
+  Tensor f16 = Tensor::zeros({}, Dtype::kF16);
+  f16.data<Half>()->bits = 0x4700;
+  for (const Tensor& counter : {i32, u8, f32, f16}) {
+    tensors_["bn.num_batches_tracked"] = counter;
+    ASSERT_EQ(load(tensors_), "loaded") << name_of(counter.dtype());
+    const FileTensors loaded = file_tensors(target_.model.state());
+    EXPECT_EQ(*loaded.at("bn.num_batches_tracked").data<int64_t>(), 7) << name_of(counter.dtype());
+  }
+  for (const float value : {1e30F, -1e30F, std::numeric_limits<float>::quiet_NaN()}) {
+    *f32.data<float>() = value;
+    tensors_["bn.num_batches_tracked"] = f32;
+    EXPECT_THAT(load(tensors_), HasSubstr("bn.num_batches_tracked is no integer of 64 bits"));
+  }
+  tensors_["bn.num_batches_tracked"] = Tensor::zeros({2}, Dtype::kI64);
+  EXPECT_THAT(load(tensors_), HasSubstr("bn.num_batches_tracked has shape (2)"));
 }
 
 TEST_F(Pretrained, CountersMayBeAbsent) {
@@ -91,7 +146,7 @@ TEST_F(Pretrained, WhatDoesNotFitIsNamedAndChangesNothing) {
 TEST_F(Pretrained, AClassifierOfOtherClassesStartsFresh) {
   const TinyRun thousand(3, 1000);
   const Tensor fresh = file_tensors(target_.model.state()).at("fc.weight");
-  EXPECT_EQ(load(with_prefix(file_tensors(thousand.model.state()))), "fc");
+  EXPECT_EQ(load(with_prefix(file_tensors(thousand.model.state()), "model.")), "fc");
   const FileTensors loaded = file_tensors(target_.model.state());
   const FileTensors given = file_tensors(thousand.model.state());
   for (const auto& [name, tensor] : loaded) {

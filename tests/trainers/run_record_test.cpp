@@ -22,6 +22,7 @@ RunRecord started() {
   record.versions = {{"lockstep", "0.1.0"}, {"mpi", "4.1.4"}};
   record.ranks = {{.host = "a", .device = "cpu", .threads = 2}, {.host = "b", .device = "cpu"}};
   record.data_digest = "0123456789abcdef";
+  record.left_out = {{"imagefolder/val", {{".webp", 3}}}};
   record.plan = {.global_batch = 512,
                  .micro_steps = 2,
                  .shards = 8,
@@ -57,6 +58,7 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"peak_bytes", nullptr},
                   {"device_peak_bytes", nullptr}}));
   EXPECT_EQ(got["data_digest"], "0123456789abcdef");
+  EXPECT_EQ(got["left_out"], json({{"imagefolder/val", {{".webp", 3}}}}));
   EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(got["seed_order"], 0);
   EXPECT_EQ(got["seed_weights"], 42);

@@ -34,7 +34,7 @@ bool is_for_torch(const fs::path& to) {
 
 FileTensors renamed(FileTensors tensors, const std::string& prefix) {
   FileTensors result;
-  for (auto& [name, tensor] : without_module_prefix(std::move(tensors))) {
+  for (auto& [name, tensor] : without_wrappers(std::move(tensors))) {
     std::string full = prefix + name;
     if (!is_tensor_name(full)) {
       throw UsageError(fmt::format("'{}' is not a name of a tensor", printable(full)),

@@ -8,7 +8,7 @@ namespace lockstep::trainers {
 
 // Writes the weights of the file `from`, which read_weights() must be able to read, to `to`. The
 // extension of `to` selects the format: .pt, .pth or .tar for torch.load, or .safetensors. The
-// names are PyTorch's; a "module." before all of them is dropped, and `prefix` is put there. The
+// names are PyTorch's, as without_wrappers() leaves them, with `prefix` before each. The
 // export includes what the run recorded for evaluation, and the loss scaler's state where there is
 // one. Returns lines for the user. Errors: UsageError for another extension or a prefix that gives
 // no valid tensor name; CheckpointError for a file that cannot be read or holds an optimizer's

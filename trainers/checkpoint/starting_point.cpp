@@ -368,16 +368,21 @@ std::vector<std::string> StartingPoint::load(nn::Module& model) {
                         at.steps)};
   }
   if (!pretrained_) return {};
-  const auto fresh = pretrained_->load_into(
+  const LoadedWeights loaded = pretrained_->load_into(
       model, request_.evaluate ? Classifier::kMustFit : Classifier::kMayStartFresh);
   std::vector<std::string> lines = {
       fmt::format("=> using pre-trained model '{}' ({}{})",
                   request_.arch,
                   request_.pretrained,
                   source_ && source_->recorded.average ? ", a moving average" : "")};
-  if (fresh) {
+  if (!loaded.prefix.empty()) {
+    lines.push_back(fmt::format("note: the names in {} begin with '{}', which is left out",
+                                request_.pretrained,
+                                printable(loaded.prefix)));
+  }
+  if (loaded.fresh) {
     lines.push_back(fmt::format("=> the classifier {} has other classes in {} and starts fresh",
-                                *fresh,
+                                *loaded.fresh,
                                 request_.pretrained));
   }
   return lines;

@@ -1,7 +1,9 @@
 #include "trainers/checkpoint/state_tensors.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -97,7 +99,59 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "module.";
+// DataParallel and AveragedModel put the first before all names, torch.compile the second.
+constexpr std::string_view kWrappers[] = {"module.", "_orig_mod."};
+
+// AveragedModel's counter, which is no part of the network.
+bool is_average_count(std::string_view name) {
+  return name.substr(name.rfind('.') + 1) == "n_averaged";
+}
+
+// Drops the prefix where it is there, and AveragedModel's counter. Returns nothing where two
+// tensors would get the same name.
+std::optional<FileTensors> without_prefix(const FileTensors& tensors, std::string_view prefix) {
+  FileTensors stripped;
+  for (const auto& [name, tensor] : tensors) {
+    if (is_average_count(name)) continue;
+    const size_t begin = name.starts_with(prefix) ? prefix.size() : 0;
+    if (!stripped.emplace(name.substr(begin), tensor).second) return std::nullopt;
+  }
+  return stripped;
+}
+
+// Returns what comes before most of the network's names in the file; empty: nothing does. Errors:
+// CheckpointError where there are two such prefixes.
+std::string prefix_of(const fs::path& file,
+                      std::span<const nn::StateEntry> entries,
+                      const FileTensors& tensors) {
+  std::set<std::string_view> known;
+  for (const nn::StateEntry& entry : entries) known.insert(entry.name);
+  std::map<std::string_view, size_t> matches;  // by prefix
+  for (const auto& [name, tensor] : tensors) {
+    const std::string_view whole = name;
+    size_t begin = 0;
+    do {
+      if (known.contains(whole.substr(begin))) ++matches[whole.substr(0, begin)];
+      begin = whole.find('.', begin) + 1;
+    } while (begin != 0);
+  }
+  std::vector<std::string_view> best;
+  for (const auto& [prefix, count] : matches) {
+    const size_t most = best.empty() ? known.size() / 2 + 1 : matches.at(best.front());
+    if (count > most) best.clear();
+    if (count >= most) best.push_back(prefix);
+  }
+  if (best.empty()) return {};
+  if (best.size() > 1 && !best.front().empty()) {
+    throw CheckpointError(
+        fmt::format("{} holds weights of the network more than once", file.string()),
+        fmt::format("its names fit after '{}' and after '{}'", best[0], best[1]),
+        fmt::format("torch.save({{k.removeprefix('{0}'): v for k, v in state_dict.items() if "
+                    "k.startswith('{0}')}}, OTHER_FILE)",
+                    best[0]));
+  }
+  return std::string(best.front());
+}
 
 // PyTorch before 0.4.1 had no such counter, and many files lack it.
 void drop_absent_counters(std::vector<nn::StateEntry>& entries, const FileTensors& tensors) {
@@ -146,18 +200,52 @@ Tensor widened(const Tensor& narrow) {
 }
 
 // f32 holds every 16-bit value; PyTorch's load_state_dict() converts them too.
-void widen(std::span<const nn::StateEntry> entries, FileTensors& tensors) {
+void widen(Tensor& tensor) {
+  if (tensor.device() == Device::kDry) {
+    const bool narrow = tensor.dtype() == Dtype::kF16 || tensor.dtype() == Dtype::kBF16;
+    if (narrow) tensor = Tensor::empty(tensor.shape(), Dtype::kF32, Device::kDry);
+    return;
+  }
+  if (tensor.dtype() == Dtype::kF16) tensor = widened<Half>(tensor);
+  if (tensor.dtype() == Dtype::kBF16) tensor = widened<BFloat16>(tensor);
+}
+
+// The number in a tensor of one element; nothing where a 64-bit integer cannot hold it.
+std::optional<int64_t> count_in(Tensor tensor) {
+  if (tensor.dtype() == Dtype::kI64) return *tensor.data<int64_t>();
+  if (tensor.dtype() == Dtype::kI32) return *tensor.data<int32_t>();
+  if (tensor.dtype() == Dtype::kU8) return *tensor.data<uint8_t>();
+  widen(tensor);
+  const float value = *tensor.data<float>();
+  constexpr float kBound = 0x1p63F;
+  if (!(value >= -kBound && value < kBound)) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
+// A counter may have any type, and one axis, as PyTorch's load_state_dict() takes it.
+void read_counter(const fs::path& file, const std::string& name, Tensor& tensor) {
+  if (tensor.shape() != Shape() && tensor.shape() != Shape{1}) return;
+  if (tensor.device() == Device::kDry) {
+    tensor = Tensor::empty(Shape(), Dtype::kI64, Device::kDry);
+    return;
+  }
+  const std::optional<int64_t> count = count_in(tensor);
+  if (!count) {
+    throw CheckpointError(fmt::format("{} does not fit the network", file.string()),
+                          fmt::format("{} is no integer of 64 bits", name),
+                          "the weights of another step, or without its counters");
+  }
+  tensor = Tensor::zeros(Shape(), Dtype::kI64);
+  *tensor.data<int64_t>() = *count;
+}
+
+void convert(const fs::path& file, std::span<const nn::StateEntry> entries, FileTensors& tensors) {
   for (const nn::StateEntry& entry : entries) {
     const auto found = tensors.find(entry.name);
-    if (found == tensors.end() || entry.tensor.dtype() != Dtype::kF32) continue;
-    Tensor& tensor = found->second;
-    if (tensor.device() == Device::kDry) {
-      const bool narrow = tensor.dtype() == Dtype::kF16 || tensor.dtype() == Dtype::kBF16;
-      if (narrow) tensor = Tensor::empty(tensor.shape(), Dtype::kF32, Device::kDry);
-      continue;
-    }
-    if (tensor.dtype() == Dtype::kF16) tensor = widened<Half>(tensor);
-    if (tensor.dtype() == Dtype::kBF16) tensor = widened<BFloat16>(tensor);
+    if (found == tensors.end()) continue;
+    const bool is_counter = entry.tensor.dtype() == Dtype::kI64 && entry.file_shape == Shape();
+    if (entry.tensor.dtype() == Dtype::kF32) widen(found->second);
+    if (is_counter) read_counter(file, entry.name, found->second);
   }
 }
 
@@ -174,13 +262,19 @@ Safetensors read_weights(const fs::path& path) {
   }
 }
 
-FileTensors without_module_prefix(FileTensors tensors) {
-  const bool prefixed = std::ranges::all_of(
-      tensors, [](const auto& tensor) { return tensor.first.starts_with(kPrefix); });
-  if (!prefixed) return tensors;
-  FileTensors stripped;
-  for (auto& [name, tensor] : tensors) stripped[name.substr(kPrefix.size())] = std::move(tensor);
-  return stripped;
+FileTensors without_wrappers(FileTensors tensors) {
+  const auto is_before_all = [&](std::string_view prefix) {
+    return !tensors.empty() && std::ranges::all_of(tensors, [&](const auto& tensor) {
+      return tensor.first.starts_with(prefix) || is_average_count(tensor.first);
+    });
+  };
+  for (const auto* wrapper = std::begin(kWrappers); wrapper != std::end(kWrappers);) {
+    std::optional<FileTensors> stripped;
+    if (is_before_all(*wrapper)) stripped = without_prefix(tensors, *wrapper);
+    if (stripped) tensors = *std::move(stripped);
+    wrapper = stripped ? std::begin(kWrappers) : wrapper + 1;
+  }
+  return tensors;
 }
 
 namespace {
@@ -189,24 +283,40 @@ namespace {
 struct PretrainedFit {
   std::vector<nn::StateEntry> entries;
   FileTensors tensors;
-  std::optional<std::string> fresh;  // load_pretrained()'s result
+  LoadedWeights result;
 };
+
+// The first mismatches and, where names are missing, what the file has in their place.
+std::string describe_mismatches(const std::vector<std::string>& found,
+                                std::span<const nn::StateEntry> entries,
+                                const FileTensors& tensors) {
+  std::vector<std::string> others;
+  for (const auto& [name, tensor] : tensors) {
+    const bool known = std::ranges::any_of(entries, [&](const auto& e) { return e.name == name; });
+    if (!known) others.push_back(printable(name));
+  }
+  constexpr size_t kMany = 3;  // of which first_of() shows no other names
+  if (others.empty() || found.size() - others.size() < kMany) return first_of(found);
+  return fmt::format("{}; the file has {}", first_of(found), first_of(others));
+}
 
 // Errors: those of load_pretrained(). Tensors on the dry device tell it as well.
 PretrainedFit fit(const fs::path& file,
                   FileTensors tensors,
                   nn::Module& model,
                   Classifier classifier) {
-  tensors = without_module_prefix(std::move(tensors));
   std::vector<nn::StateEntry> entries = model.state();
+  LoadedWeights result{.fresh = {}, .prefix = prefix_of(file, entries, tensors)};
+  if (std::optional<FileTensors> stripped = without_prefix(tensors, result.prefix)) {
+    tensors = *std::move(stripped);
+  }
   drop_absent_counters(entries, tensors);
-  widen(entries, tensors);
+  convert(file, entries, tensors);
   const std::string head = classifier_of(model);
   const std::optional<int64_t> classes = other_class_count(entries, tensors, head);
   std::string hint = "the --arch that the file was made with, names as in torchvision or timm";
-  std::optional<std::string> fresh;
   if (classes && classifier == Classifier::kMayStartFresh) {
-    fresh = head;
+    result.fresh = head;
     std::erase_if(entries, [&](const auto& entry) { return entry.name.starts_with(head + "."); });
     std::erase_if(tensors,
                   [&](const auto& tensor) { return tensor.first.starts_with(head + "."); });
@@ -216,21 +326,22 @@ PretrainedFit fit(const fs::path& file,
   }
   const std::vector<std::string> found = mismatches(entries, tensors);
   if (!found.empty()) {
-    throw CheckpointError(
-        fmt::format("{} does not fit the network", file.string()), first_of(found), hint);
+    throw CheckpointError(fmt::format("{} does not fit the network", file.string()),
+                          describe_mismatches(found, entries, tensors),
+                          hint);
   }
-  return {std::move(entries), std::move(tensors), std::move(fresh)};
+  return {std::move(entries), std::move(tensors), std::move(result)};
 }
 
 }  // namespace
 
-std::optional<std::string> load_pretrained(const fs::path& file,
-                                           FileTensors tensors,
-                                           nn::Module& model,
-                                           Classifier classifier) {
-  const PretrainedFit found = fit(file, std::move(tensors), model, classifier);
+LoadedWeights load_pretrained(const fs::path& file,
+                              FileTensors tensors,
+                              nn::Module& model,
+                              Classifier classifier) {
+  PretrainedFit found = fit(file, std::move(tensors), model, classifier);
   copy_into(found.entries, found.tensors);
-  return found.fresh;
+  return std::move(found.result);
 }
 
 void check_pretrained(const fs::path& file,

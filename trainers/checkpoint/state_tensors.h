@@ -53,16 +53,21 @@ enum class Classifier {
 // that cannot be read.
 Safetensors read_weights(const std::filesystem::path& path);
 
-// Overwrites the model's state with the file's tensors by PyTorch's names, with or without
-// "module." before all of them. num_batches_tracked may be absent, and 16-bit values may replace
-// 32-bit ones. Returns the name of the classifier where it starts fresh, as with timm's
-// --num-classes.
+struct LoadedWeights {
+  std::optional<std::string> fresh;  // the classifier, where it keeps its initial weights
+  std::string prefix;                // what was left out before the file's names; empty: nothing
+};
+
+// Overwrites the model's state with the file's tensors by PyTorch's names. One prefix before all of
+// them is left out, whatever it is: the one that comes before most of the model's names.
+// num_batches_tracked may be absent or of any type, and 16-bit values may replace 32-bit ones. The
+// classifier may start fresh, as with timm's --num-classes.
 // Errors: CheckpointError naming the first tensors that are missing, have another shape or type, or
-// are not the model's.
-std::optional<std::string> load_pretrained(const std::filesystem::path& file,
-                                           FileTensors tensors,
-                                           nn::Module& model,
-                                           Classifier classifier);
+// are not the model's, or two prefixes that fit.
+LoadedWeights load_pretrained(const std::filesystem::path& file,
+                              FileTensors tensors,
+                              nn::Module& model,
+                              Classifier classifier);
 
 // Checks by the file's header whether load_pretrained() will accept the file. Errors: those of
 // load_pretrained().
@@ -71,7 +76,8 @@ void check_pretrained(const std::filesystem::path& file,
                       nn::Module& model,
                       Classifier classifier);
 
-// Drops "module." from the names, where all of them begin with it.
-FileTensors without_module_prefix(FileTensors tensors);
+// Drops "module." and "_orig_mod." from the names, where all of them begin so: what PyTorch's
+// wrappers of a network put there. For files whose network is not known.
+FileTensors without_wrappers(FileTensors tensors);
 
 }  // namespace lockstep::trainers

@@ -32,7 +32,7 @@ WeightsFile::WeightsFile(std::filesystem::path file)
   });
 }
 
-std::optional<std::string> WeightsFile::load_into(nn::Module& model, Classifier classifier) {
+LoadedWeights WeightsFile::load_into(nn::Module& model, Classifier classifier) {
   FileTensors tensors = std::exchange(content_.tensors, {});
   if (!of_torch_) {
     const auto check = [&](const SafetensorsHeader& header) {

@@ -19,7 +19,7 @@ class WeightsFile {
 
   // As load_pretrained(); call it once. Errors: also CheckpointError where the file has changed
   // since.
-  std::optional<std::string> load_into(nn::Module& model, Classifier classifier);
+  LoadedWeights load_into(nn::Module& model, Classifier classifier);
 
  private:
   const std::filesystem::path file_;

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -60,9 +61,12 @@ Command diff_command(CLI::App& app, std::ostream& out) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   return {command, [&out, options] {
-            const Safetensors first = read_weights(options->first);
-            const CheckpointDiff difference =
-                diff_checkpoints(first, read_weights(options->second));
+            Safetensors first = read_weights(options->first);
+            Safetensors second = read_weights(options->second);
+            for (Safetensors* file : {&first, &second}) {
+              file->tensors = without_wrappers(std::move(file->tensors));
+            }
+            const CheckpointDiff difference = diff_checkpoints(first, second);
             out << format_diff(difference, options->limit);
             return difference.same() ? 0 : kDifferent;
           }};

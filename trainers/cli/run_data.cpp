@@ -2,7 +2,10 @@
 
 #include <span>
 
+#include <fmt/core.h>
+
 #include "comm/handshake.h"
+#include "data/class_folders.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/report/errors.h"
 
@@ -23,6 +26,23 @@ RunData open_data(const RunRequest& request,
   const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", data.digest};
   comm::handshake(ranks, std::span(&same, 1));
   return data;
+}
+
+std::map<std::string, std::map<std::string, int64_t>> left_out_of(const RunData& data) {
+  std::map<std::string, std::map<std::string, int64_t>> left;
+  for (const auto& split : {data.sets.train, data.sets.test}) {
+    if (split && !split->left_out().empty()) left[split->name()] = split->left_out();
+  }
+  return left;
+}
+
+std::vector<std::string> notes_on(const RunData& data) {
+  std::vector<std::string> notes;
+  for (const auto& [split, left] : left_out_of(data)) {
+    const std::string files = data::describe_left(left);
+    if (!files.empty()) notes.push_back(fmt::format("note: {} leaves out {}", split, files));
+  }
+  return notes;
 }
 
 }  // namespace lockstep::trainers

@@ -1,8 +1,11 @@
 // Opens a run's images on all ranks and checks that they are the same.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/communicator.h"
 #include "data/dataset.h"
@@ -22,5 +25,11 @@ struct RunData {
 RunData open_data(const RunRequest& request,
                   const std::optional<Fault>& fault,
                   Communicator& ranks);
+
+// Returns a note for each split with files that were left out.
+std::vector<std::string> notes_on(const RunData& data);
+
+// Returns the numbers of these files by split and extension, for run.json.
+std::map<std::string, std::map<std::string, int64_t>> left_out_of(const RunData& data);
 
 }  // namespace lockstep::trainers

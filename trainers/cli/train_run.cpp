@@ -63,6 +63,7 @@ class Run {
     record_.argv = parts_.job.argv;
     record_.flags = parts_.start.options().resolved();
     record_.data_digest = parts_.data.digest;
+    record_.left_out = left_out_of(parts_.data);
     RankPlace place = this_place();
     place.local_rank = parts_.job.launch.local_rank;
     place.device = name_of(parts_.run.request.device);
@@ -196,6 +197,7 @@ class Run {
 
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = parts_.start.options().notes;
+    for (const std::string& note : notes_on(parts_.data)) notes.push_back(note);
     if (!parts_.route.note.empty()) notes.push_back(parts_.route.note);
     if (!parts_.engines.note.empty()) notes.push_back(parts_.engines.note);
     const auto add = [&](const std::vector<std::string>& more) {

@@ -180,6 +180,7 @@ std::string to_json(const RunRecord& record) {
   json["versions"] = record.versions;
   json["ranks"] = json_of(record.ranks);
   json["data_digest"] = record.data_digest;
+  json["left_out"] = record.left_out;
   json["seed"] = record.plan.seeds.run;
   json["seed_order"] = record.plan.seeds.order;
   json["seed_weights"] = record.plan.seeds.weights;

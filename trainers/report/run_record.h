@@ -83,6 +83,8 @@ struct RunRecord {
   std::map<std::string, std::string> versions;  // of this program and its libraries
   std::vector<RankRecord> ranks;                // by rank
   std::string data_digest;
+  // Files among the photos that were left out: numbers by split and extension.
+  std::map<std::string, std::map<std::string, int64_t>> left_out;
   RunPlan plan;
   EvaluationRecord evaluation;
   std::optional<ResumedFrom> resumed;

@@ -130,6 +130,7 @@ RunRecord record_of(const OrderedFileJson& json) {
   record.versions = json.at("versions");
   record.ranks = ranks_of(json.at("ranks"));
   record.data_digest = json.at("data_digest");
+  if (has(json, "left_out")) record.left_out = json.at("left_out");
   record.plan = plan_of(json);
   if (has(json, "evaluation")) {
     record.evaluation = evaluation_record_of(json.at("evaluation").dump());

@@ -4,12 +4,12 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <optional>
 #include <unordered_map>
 
 #include <fmt/core.h>
 
 #include "core/words.h"
+#include "trainers/torch_file/pickle_calls.h"
 #include "trainers/torch_file/pickle_format.h"
 #include "trainers/torch_file/refuse.h"
 
@@ -18,31 +18,6 @@ namespace {
 
 constexpr size_t kMaxBytes = size_t{16} << 20;
 constexpr size_t kMaxValues = 1'000'000;
-constexpr size_t kMaxName = 256;
-constexpr size_t kMaxAxes = 8;  // more than layers of PyTorch have; copies of a shape stay small
-
-constexpr std::array<std::string_view, 11> kStorages = {"FloatStorage",
-                                                        "DoubleStorage",
-                                                        "HalfStorage",
-                                                        "BFloat16Storage",
-                                                        "LongStorage",
-                                                        "IntStorage",
-                                                        "ShortStorage",
-                                                        "CharStorage",
-                                                        "ByteStorage",
-                                                        "BoolStorage",
-                                                        "UntypedStorage"};
-constexpr std::string_view kTorch = "torch.";
-
-bool is_storage(std::string_view name) {
-  return name.starts_with(kTorch) &&
-         std::ranges::find(kStorages, name.substr(kTorch.size())) != kStorages.end();
-}
-
-bool is_known(std::string_view name) {
-  return name == pickle::kOrderedDict || name == pickle::kRebuildTensor ||
-         name == pickle::kRebuildParameter || is_storage(name);
-}
 
 // The stack machine that runs a pickle.
 class Unpickler {
@@ -51,23 +26,34 @@ class Unpickler {
       : bytes_(bytes), file_(file) {}
 
   Pickle run() {
+    try {
+      return run_all();
+    } catch (const PickleDamage& damage) {
+      damaged("it " + damage.why);
+    }
+  }
+
+ private:
+  Pickle run_all() {
     if (bytes_.size() > kMaxBytes) {
       damaged(fmt::format("it has {} bytes, above {}", bytes_.size(), kMaxBytes));
     }
     if (take<uint8_t>() != pickle::kProto) damaged("it does not begin with a protocol");
-    if (const auto protocol = take<uint8_t>(); protocol != pickle::kProtocol) {
-      refuse(fmt::format(
-          "its pickle has protocol {}, torch.save writes {}", protocol, pickle::kProtocol));
+    const auto protocol = take<uint8_t>();
+    if (protocol < pickle::kProtocol || protocol > pickle::kLastProtocol) {
+      refuse(fmt::format("its pickle has protocol {}, {} to {} are read",
+                         protocol,
+                         pickle::kProtocol,
+                         pickle::kLastProtocol));
     }
     for (uint8_t op = take<uint8_t>(); op != pickle::kStop; op = take<uint8_t>()) {
-      if (!push_constant(op) && !use_memo(op) && !gather(op)) call(op);
+      if (!push_constant(op) && !push_text(op) && !use_memo(op) && !gather(op)) call(op);
     }
     result_.root = pop();
     if (!stack_.empty() || !marks_.empty()) damaged("values are left over");
     return std::move(result_);
   }
 
- private:
   // Values that stand for themselves.
   bool push_constant(uint8_t op) {
     switch (op) {
@@ -90,11 +76,11 @@ class Unpickler {
       case pickle::kLong1:
         push(take_long(take<uint8_t>()));
         return true;
+      case pickle::kLong4:
+        push(take_long(take<uint32_t>()));
+        return true;
       case pickle::kBinFloat:
         push(std::bit_cast<double>(__builtin_bswap64(take<uint64_t>())));  // the one big-endian
-        return true;
-      case pickle::kBinUnicode:
-        push(take_text(take<uint32_t>()));
         return true;
       case pickle::kEmptyTuple:
         push(PickledTuple{});
@@ -105,6 +91,34 @@ class Unpickler {
       case pickle::kEmptyDict:
         push(PickledDict{});
         return true;
+      case pickle::kEmptySet:
+        push(PickledOther{"a set"});
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool push_text(uint8_t op) {
+    switch (op) {
+      case pickle::kShortBinString:  // of Python 2
+      case pickle::kShortBinUnicode:
+        push(take_text(take<uint8_t>()));
+        return true;
+      case pickle::kBinString:
+      case pickle::kBinUnicode:
+        push(take_text(take<uint32_t>()));
+        return true;
+      case pickle::kBinUnicode8:
+        push(take_text(take<uint64_t>()));
+        return true;
+      case pickle::kShortBinBytes:
+        return skip_bytes(take<uint8_t>());
+      case pickle::kBinBytes:
+        return skip_bytes(take<uint32_t>());
+      case pickle::kBinBytes8:
+      case pickle::kByteArray8:
+        return skip_bytes(take<uint64_t>());
       default:
         return false;
     }
@@ -112,6 +126,10 @@ class Unpickler {
 
   bool use_memo(uint8_t op) {
     switch (op) {
+      case pickle::kMemoize:
+        if (memo_.size() >= kMaxValues) damaged("it keeps too many values");
+        memo_[static_cast<uint32_t>(memo_.size())] = top();
+        return true;
       case pickle::kBinPut:
         memo_[take<uint8_t>()] = top();
         return true;
@@ -155,6 +173,23 @@ class Unpickler {
       case pickle::kSetItems:
         set_items(pop_to_mark());
         return true;
+      case pickle::kAddItems:
+        pop_to_mark();
+        top();
+        return true;
+      case pickle::kFrozenSet:
+        pop_to_mark();
+        push(PickledOther{"a set"});
+        return true;
+      case pickle::kPop:
+        pop();
+        return true;
+      case pickle::kPopMark:
+        pop_to_mark();
+        return true;
+      case pickle::kFrame:
+        take<uint64_t>();  // where another opcode sequence begins; it changes no value
+        return true;
       default:
         return false;
     }
@@ -163,101 +198,65 @@ class Unpickler {
   // What would run code in Python.
   void call(uint8_t op) {
     switch (op) {
-      case pickle::kGlobal:
-        return name_global();
+      case pickle::kGlobal: {
+        const std::string module = take_line();
+        return name_global(module, take_line());
+      }
+      case pickle::kStackGlobal: {
+        const std::vector<PickleRef> names = pop_last(2);
+        return name_global(as<std::string>(result_, names[0], "has a name that is not text"),
+                           as<std::string>(result_, names[1], "has a name that is not text"));
+      }
       case pickle::kReduce:
+      case pickle::kNewObject:
+        return reduce();
+      case pickle::kNewObjectKeywords:
+        pop();
         return reduce();
       case pickle::kBuild:
-        pop();  // a state_dict's _metadata: versions of PyTorch's modules
-        as<PickledDict>(top(), "sets the state of something else than a dict");
+        // A state_dict's _metadata, versions of PyTorch's modules, or the attributes of an object.
+        pop();
+        top();
         return;
       case pickle::kBinPersId:
-        return make_storage();
+        return push(named_storage(result_, pop()));
       default:
-        refuse(fmt::format("its pickle has the opcode 0x{:02x}, which no state_dict needs", op));
+        refuse(
+            fmt::format("its pickle has the opcode 0x{:02x}, which torch.save does not write", op));
     }
   }
 
-  void name_global() {
-    const std::string module = take_line();
-    const std::string name = fmt::format("{}.{}", module, take_line());
-    if (!is_known(name)) {
-      refuse(
-          fmt::format("it holds a '{}'; only tensors, numbers, text, dicts, lists and tuples are "
-                      "read, and no code is run",
-                      printable(name)));
-    }
-    push(PickledGlobal{name});
+  void name_global(const std::string& module, const std::string& name) {
+    if (module.size() + name.size() > kMaxPickledName) damaged("a name is too long");
+    push(PickledGlobal{fmt::format("{}.{}", module, name)});
   }
 
   void reduce() {
     const PickleRef arguments = pop();
-    const std::vector<PickleRef>& given =
-        as<PickledTuple>(arguments, "calls something without a tuple").items;
-    const std::string& name = as<PickledGlobal>(pop(), "calls what is not a name").name;
-    if (name == pickle::kOrderedDict && given.empty()) return push(PickledDict{});
-    if (name == pickle::kRebuildTensor && given.size() == 6) return push(make_tensor(given));
-    if (name == pickle::kRebuildParameter && given.size() == 3) {
-      return push(as<PickledTensor>(given[0], "makes a parameter of what is not a tensor"));
-    }
-    refuse(fmt::format("it calls {} with {} arguments", name, given.size()));
-  }
-
-  // storage, offset, size, stride, requires_grad, hooks
-  PickledTensor make_tensor(const std::vector<PickleRef>& given) const {
-    PickledTensor tensor{
-        .storage = as<PickledStorage>(given[0], "makes a tensor without a storage"),
-        .offset = as<int64_t>(given[1], "has a tensor without an offset"),
-        .shape = integers(given[2]),
-        .strides = integers(given[3])};
-    if (tensor.shape.size() != tensor.strides.size())
-      damaged("a tensor has other strides than axes");
-    return tensor;
-  }
-
-  // ('storage', type, key, location, number of elements)
-  void make_storage() {
-    const std::vector<PickleRef>& given = as<PickledTuple>(pop(), "names no storage").items;
-    constexpr size_t kParts = 5;
-    if (given.size() != kParts || as<std::string>(given[0], "names no storage") != "storage") {
-      damaged("it names no storage");
-    }
-    const std::string& type = as<PickledGlobal>(given[1], "has a storage of no type").name;
-    if (!is_storage(type)) damaged("it has a storage of no type");
-    const std::string& key = as<std::string>(given[2], "has a storage without a key");
-    if (key.size() > kMaxName) damaged("a storage's key is too long");
-    PickledStorage storage{.type = type.substr(kTorch.size()),
-                           .key = key,
-                           .elements = as<int64_t>(given[4], "has a storage without a size")};
-    if (storage.elements < 0) damaged("a storage has a negative size");
-    push(std::move(storage));
-  }
-
-  std::vector<int64_t> integers(PickleRef tuple) const {
-    const std::vector<PickleRef>& items =
-        as<PickledTuple>(tuple, "has a tensor without a shape").items;
-    if (items.size() > kMaxAxes) {
-      refuse(fmt::format("a tensor has {} axes, more than {}", items.size(), kMaxAxes));
-    }
-    std::vector<int64_t> values;
-    values.reserve(items.size());
-    for (const PickleRef item : items) {
-      values.push_back(as<int64_t>(item, "has a shape of what is not a number"));
-    }
-    return values;
+    const PickleRef callee = pop();
+    push(result_of_call(result_, callee, arguments));
   }
 
   void append(const std::vector<PickleRef>& items) {
-    as<PickledList>(top(), "appends to what is not a list");
-    auto& list = std::get<PickledList>(result_.values[top()]);
-    list.items.insert(list.items.end(), items.begin(), items.end());
+    if (auto* list = items_of<PickledList>("appends to what is not a list")) {
+      list->items.insert(list->items.end(), items.begin(), items.end());
+    }
   }
 
   void set_items(const std::vector<PickleRef>& items) {
-    as<PickledDict>(top(), "sets an item of what is not a dict");
     if (items.size() % 2 != 0) damaged("a key has no value");
-    auto& dict = std::get<PickledDict>(result_.values[top()]);
-    for (size_t i = 0; i < items.size(); i += 2) dict.items.emplace_back(items[i], items[i + 1]);
+    auto* dict = items_of<PickledDict>("sets an item of what is not a dict");
+    if (dict == nullptr) return;
+    for (size_t i = 0; i < items.size(); i += 2) dict->items.emplace_back(items[i], items[i + 1]);
+  }
+
+  // The value on top; null for an object that keeps its items to itself.
+  template <class T>
+  T* items_of(const char* otherwise) {
+    PickleValue& value = result_.values[top()];
+    if (std::holds_alternative<PickledObject>(value)) return nullptr;
+    if (!std::holds_alternative<T>(value)) throw PickleDamage{otherwise};
+    return &std::get<T>(value);
   }
 
   void push(PickleValue value) {
@@ -300,13 +299,6 @@ class Unpickler {
   }
 
   template <class T>
-  const T& as(PickleRef ref, const char* otherwise) const {
-    const T* value = std::get_if<T>(&result_.values[ref]);
-    if (value == nullptr) damaged(std::string("it ") + otherwise);
-    return *value;
-  }
-
-  template <class T>
   T take() {
     if (bytes_.size() - at_ < sizeof(T)) damaged("it is cut short");
     T value;
@@ -314,24 +306,30 @@ class Unpickler {
     at_ += sizeof(T);
     return value;
   }
-  std::string take_text(size_t length) {
+  std::string take_text(uint64_t length) {
     if (bytes_.size() - at_ < length) damaged("it is cut short");
     std::string text(reinterpret_cast<const char*>(bytes_.data() + at_), length);
     at_ += length;
     return text;
   }
+  bool skip_bytes(uint64_t length) {
+    if (bytes_.size() - at_ < length) damaged("it is cut short");
+    at_ += length;
+    push(PickledOther{"bytes"});
+    return true;
+  }
   std::string take_line() {
     std::string line;
     for (char c = take<char>(); c != '\n'; c = take<char>()) {
-      if (line.size() == kMaxName) damaged("a name is too long");
+      if (line.size() == kMaxPickledName) damaged("a name is too long");
       line += c;
     }
     return line;
   }
   // Two's complement, as many bytes as it needs.
-  int64_t take_long(size_t length) {
-    if (length > sizeof(int64_t)) refuse("it holds a number of more than 64 bits");
+  PickleValue take_long(size_t length) {
     const std::string bytes = take_text(length);
+    if (length > sizeof(int64_t)) return PickledOther{"a number of more than 64 bits"};
     const bool negative = !bytes.empty() && (static_cast<uint8_t>(bytes.back()) & 0x80U) != 0;
     int64_t value = negative ? -1 : 0;
     std::memcpy(&value, bytes.data(), length);
@@ -366,18 +364,24 @@ const PickleValue* Pickle::find(const PickledDict& dict, std::string_view key) c
   return found;
 }
 
-std::string_view kind_of(const PickleValue& value) {
-  constexpr std::array<std::string_view, std::variant_size_v<PickleValue>> kKinds = {"None",
-                                                                                     "a bool",
-                                                                                     "a number",
-                                                                                     "a number",
-                                                                                     "text",
-                                                                                     "a name",
-                                                                                     "a storage",
-                                                                                     "a tensor",
-                                                                                     "a tuple",
-                                                                                     "a list",
-                                                                                     "a dict"};
+std::string Pickle::kind_of(const PickleValue& value) const {
+  if (const auto* other = std::get_if<PickledOther>(&value)) return std::string(other->kind);
+  const auto* name = std::get_if<PickledGlobal>(&value);
+  if (const auto* object = std::get_if<PickledObject>(&value)) {
+    name = &std::get<PickledGlobal>(at(object->type));
+  }
+  if (name != nullptr) return fmt::format("a '{}'", printable(name->name));
+  constexpr std::array kKinds = {"None",
+                                 "a bool",
+                                 "a number",
+                                 "a number",
+                                 "text",
+                                 "a name",
+                                 "a storage",
+                                 "a tensor",
+                                 "a tuple",
+                                 "a list",
+                                 "a dict"};
   return kKinds[value.index()];
 }
 

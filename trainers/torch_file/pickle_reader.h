@@ -1,5 +1,5 @@
-// Reads the part of Python's pickle format that torch.save uses for a state_dict. No code is run:
-// of the names that a pickle can call, three are known and the others are refused.
+// Reads Python's pickles as torch.save writes them. No code is run: of the names that a pickle can
+// call, those that make tensors and dicts are known, and what others make stays a PickledObject.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,7 @@ struct PickledTensor {
   int64_t offset = 0;  // of its first element in the storage; these three are as the file says
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // as many, in elements
+  bool negated = false;          // the storage has the negative values
 };
 struct PickledTuple {
   std::vector<PickleRef> items;
@@ -37,6 +38,14 @@ struct PickledList {
 };
 struct PickledDict {
   std::vector<std::pair<PickleRef, PickleRef>> items;  // a key that is set twice is there twice
+};
+// An unknown name makes such an object.
+struct PickledObject {
+  PickleRef type = 0;  // a PickledGlobal
+};
+// A value of which only the kind is kept.
+struct PickledOther {
+  std::string_view kind;  // "a set"
 };
 using PickleValue = std::variant<std::monostate,  // None
                                  bool,
@@ -48,7 +57,9 @@ using PickleValue = std::variant<std::monostate,  // None
                                  PickledTensor,
                                  PickledTuple,
                                  PickledList,
-                                 PickledDict>;
+                                 PickledDict,
+                                 PickledObject,
+                                 PickledOther>;
 
 // Values refer to each other by index, so neither a deep nor a circular value uses up the stack.
 struct Pickle {
@@ -58,14 +69,12 @@ struct Pickle {
   const PickleValue& at(PickleRef ref) const { return values[ref]; }
   // Returns the last value under this key, or null.
   const PickleValue* find(const PickledDict& dict, std::string_view key) const;
+  // Returns the words by which errors call a value: "a tensor", "a 'numpy.ndarray'".
+  std::string kind_of(const PickleValue& value) const;
 };
 
-// Returns the word by which errors call a value: "a tensor", "text".
-std::string_view kind_of(const PickleValue& value);
-
 // Errors: CheckpointError, naming `file`, for a pickle that is truncated, breaks the format, is
-// longer than 16 MiB, makes more than a million values, or holds anything but tensors, numbers,
-// text, dicts, lists and tuples.
+// longer than 16 MiB or makes more than a million values.
 Pickle read_pickle(std::span<const std::byte> bytes, const std::string& file);
 
 }  // namespace lockstep::trainers

@@ -17,32 +17,7 @@ bool is_row_major(const PickledTensor& tensor) {
   return true;
 }
 
-}  // namespace
-
-std::optional<int64_t> elements_of(const PickledTensor& tensor) {
-  const int64_t stored = tensor.storage.elements;
-  if (tensor.offset < 0 || tensor.offset > stored) return std::nullopt;
-  int64_t most = 1;  // zeros count as ones: products of some extents and strides must not overflow
-  for (const int64_t extent : tensor.shape) {
-    const int64_t counted = std::max<int64_t>(extent, 1);
-    if (extent < 0 || counted > std::numeric_limits<int64_t>::max() / most) return std::nullopt;
-    most *= counted;
-  }
-  if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) return 0;
-  int64_t count = 1;
-  int64_t last = tensor.offset;
-  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
-    const int64_t extent = tensor.shape[axis];
-    const int64_t stride = tensor.strides[axis];
-    if (extent > stored / count || stride < 0 || stride > stored) return std::nullopt;
-    count *= extent;
-    if (extent > 1 && stride > (stored - last) / (extent - 1)) return std::nullopt;
-    last += (extent - 1) * (extent > 1 ? stride : 0);
-  }
-  return last < stored ? std::optional(count) : std::nullopt;
-}
-
-void gather(const PickledTensor& from, std::span<const std::byte> storage, Tensor& to) {
+void copy_elements(const PickledTensor& from, std::span<const std::byte> storage, Tensor& to) {
   const size_t size = size_of(to.dtype());
   const std::byte* first = storage.data() + static_cast<size_t>(from.offset) * size;
   if (is_row_major(from)) {
@@ -61,6 +36,41 @@ void gather(const PickledTensor& from, std::span<const std::byte> storage, Tenso
       place -= index[axis] * from.strides[axis];
       index[axis] = 0;
     }
+  }
+}
+
+}  // namespace
+
+std::optional<int64_t> elements_of(const PickledTensor& tensor) {
+  const int64_t stored = tensor.storage.elements;
+  if (tensor.offset < 0 || tensor.offset > stored) return std::nullopt;
+  int64_t most = 1;  // zeros count as ones: products of some extents and strides must not overflow
+  for (const int64_t extent : tensor.shape) {
+    const int64_t counted = std::max<int64_t>(extent, 1);
+    if (extent < 0 || counted > std::numeric_limits<int64_t>::max() / most) return std::nullopt;
+    most *= counted;
+  }
+  if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) return 0;
+  const int64_t limit = std::max(stored, kMaxExpanded);
+  int64_t count = 1;
+  int64_t last = tensor.offset;
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    const int64_t extent = tensor.shape[axis];
+    const int64_t stride = tensor.strides[axis];
+    if (extent > limit / count || stride < 0 || stride > stored) return std::nullopt;
+    count *= extent;
+    if (extent > 1 && stride > (stored - last) / (extent - 1)) return std::nullopt;
+    last += (extent - 1) * (extent > 1 ? stride : 0);
+  }
+  return last < stored ? std::optional(count) : std::nullopt;
+}
+
+void gather(const PickledTensor& from, std::span<const std::byte> storage, Tensor& to) {
+  copy_elements(from, storage, to);
+  if (!from.negated) return;
+  constexpr std::byte kSign{0x80};
+  for (size_t end = size_of(to.dtype()); end <= to.nbytes(); end += size_of(to.dtype())) {
+    to.bytes()[end - 1] ^= kSign;
   }
 }
 

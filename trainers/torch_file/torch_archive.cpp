@@ -28,6 +28,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPickleMember = "/data.pkl";
 constexpr uint64_t kMaxSmallMember = uint64_t{16} << 20;  // pickle and metadata
 constexpr uint64_t kMaxSharing = 4;  // tensors may share memory, as tied weights do
+constexpr uint64_t kMaxShared = uint64_t{16}
+                                << 20;  // and expanded ones may be larger than the file
+constexpr std::array kStateDicts = {"state_dict", "model", "model_state_dict"};
 
 struct NamedTensor {
   std::string name;
@@ -65,7 +68,14 @@ class TorchArchive {
     const std::vector<std::byte> bytes = small_member("/data.pkl");
     const Pickle pickle = read_pickle(bytes, zip_.file());
     Safetensors content;
-    content.tensors = read_tensors(tensors_of(pickle));
+    std::map<std::string, int64_t> counters;
+    const std::vector<NamedTensor> tensors = tensors_of(pickle, counters);
+    content.tensors = read_tensors(tensors);
+    for (const auto& [name, count] : counters) {
+      Tensor counter = Tensor::zeros(Shape(), Dtype::kI64);
+      *counter.data<int64_t>() = count;
+      content.tensors.emplace(name, counter);
+    }
     content.metadata = metadata();
     return content;
   }
@@ -111,29 +121,51 @@ class TorchArchive {
     }
   }
 
-  // The state_dict's, whose names are fit to be printed and written.
-  std::vector<NamedTensor> tensors_of(const Pickle& pickle) const {
+  // A module keeps what it likes under this name, and PyTorch's networks keep nothing.
+  static bool is_extra_state(std::string_view name) {
+    return name.substr(name.rfind('.') + 1) == "_extra_state";
+  }
+
+  const PickledDict& state_dict_of(const Pickle& pickle) const {
     const PickleValue& root = pickle.at(pickle.root);
     const auto* dict = std::get_if<PickledDict>(&root);
     if (dict == nullptr) {
-      refuse(fmt::format("it holds {}, not a state_dict", kind_of(root)), kSaveStateDict);
+      refuse(fmt::format("it holds {}, not a state_dict, and no code is run", pickle.kind_of(root)),
+             kSaveStateDict);
     }
-    for (const char* key : {"state_dict", "model", "model_state_dict"}) {
+    const PickleValue* module = nullptr;
+    for (const char* key : kStateDicts) {
       const PickleValue* inner = pickle.find(*dict, key);
-      if (inner == nullptr || !std::holds_alternative<PickledDict>(*inner)) continue;
-      dict = &std::get<PickledDict>(*inner);
-      break;
+      if (inner == nullptr) continue;
+      if (const auto* found = std::get_if<PickledDict>(inner)) return *found;
+      if (std::holds_alternative<PickledObject>(*inner)) module = inner;
     }
+    if (module == nullptr) return *dict;
+    refuse(fmt::format("it holds {} in place of a state_dict, and no code is run",
+                       pickle.kind_of(*module)),
+           kSaveStateDict);
+  }
+
+  // The state_dict's, whose names are fit to be printed and written. A counter may be a number.
+  std::vector<NamedTensor> tensors_of(const Pickle& pickle,
+                                      std::map<std::string, int64_t>& counters) const {
     std::vector<NamedTensor> tensors;
-    for (const auto& [key, value] : dict->items) {
+    for (const auto& [key, value] : state_dict_of(pickle).items) {
       const auto* name = std::get_if<std::string>(&pickle.at(key));
       if (name == nullptr || !is_tensor_name(*name)) {
         refuse(fmt::format("a tensor has the name '{}'", name == nullptr ? "" : printable(*name)),
                kSaveStateDict);
       }
+      const bool is_none = std::holds_alternative<std::monostate>(pickle.at(value));
+      if (is_extra_state(*name) || is_none) continue;
+      const auto* count = std::get_if<int64_t>(&pickle.at(value));
+      if (count != nullptr && name->ends_with(".num_batches_tracked")) {
+        counters[*name] = *count;
+        continue;
+      }
       const auto* tensor = std::get_if<PickledTensor>(&pickle.at(value));
       if (tensor == nullptr) {
-        refuse(fmt::format("its '{}' is {}, not a tensor", *name, kind_of(pickle.at(value))),
+        refuse(fmt::format("its '{}' is {}, not a tensor", *name, pickle.kind_of(pickle.at(value))),
                kSaveStateDict);
       }
       tensors.push_back({*name, tensor, check(*name, *tensor)});
@@ -175,8 +207,9 @@ class TorchArchive {
     const PickledStorage& storage = tensor.storage;
     const std::optional<Dtype> dtype = dtype_of(storage.type);
     if (!dtype) {
-      refuse(fmt::format(
-                 "'{}' has a {}; f32, f16, bf16, u8, i32 and i64 are read", name, storage.type),
+      refuse(fmt::format("'{}' has a {}; f32, f16, bf16, u8, i32 and i64 are read",
+                         name,
+                         printable(storage.type)),
              "torch.save(model.float().state_dict(), FILE) in PyTorch");
     }
     const auto member = zip_.members().find(storage_of(tensor));
@@ -198,11 +231,16 @@ class TorchArchive {
     }
     if (!elements_of(tensor)) {
       refuse(
-          fmt::format("'{}' claims elements that its storage of {} does not have, or has some of "
-                      "them several times",
+          fmt::format("'{}' claims elements that its storage of {} does not have, or far more than "
+                      "it has",
                       name,
                       storage.elements),
           "tensor.contiguous() before torch.save");
+    }
+    if (tensor.negated &&
+        (*dtype == Dtype::kU8 || *dtype == Dtype::kI32 || *dtype == Dtype::kI64)) {
+      refuse(fmt::format("'{}' is a negative view of integers", name),
+             "tensor.resolve_neg() before torch.save");
     }
     return *dtype;
   }
@@ -213,7 +251,7 @@ class TorchArchive {
     uint64_t claimed = 0;
     for (const auto& [name, tensor, dtype] : tensors) {
       claimed += static_cast<uint64_t>(elements_of(*tensor).value_or(0)) * size_of(dtype);
-      if (claimed / kMaxSharing > held) {
+      if (claimed / kMaxSharing > held && claimed > kMaxShared) {
         refuse("its tensors claim the same bytes over and over", kSaveStateDict);
       }
     }

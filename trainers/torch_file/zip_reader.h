@@ -17,7 +17,7 @@ struct ZipMember {
   uint64_t header = 0;  // where its local header begins
   uint64_t stored = 0;  // bytes in the file
   uint64_t size = 0;    // bytes of its content
-  uint32_t crc = 0;     // CRC-32 of its content
+  uint32_t crc = 0;     // CRC-32 of its content; 0: perhaps not computed
   bool deflated = false;
 };
 
@@ -33,7 +33,7 @@ class ZipReader {
   const std::map<std::string, ZipMember>& members() const { return members_; }
 
   // Fills `out`, which is as long as the member. Errors: CheckpointError where the content does not
-  // match its CRC; EnvironmentError. Requires: `name` is a member.
+  // match its CRC, if it has one; EnvironmentError. Requires: `name` is a member.
   void read(const std::string& name, std::span<std::byte> out) const;
 
  private:
@@ -43,10 +43,15 @@ class ZipReader {
     uint64_t bytes = 0;
   };
 
+  struct Data {
+    uint64_t offset = 0;  // where a member's stored bytes begin
+    uint32_t crc = 0;     // of its content; 0: not computed
+  };
+
   Directory find_directory() const;
   Directory read_end64(uint64_t end) const;
   void read_directory(const Directory& directory);
-  uint64_t data_of(const std::string& name, const ZipMember& member) const;
+  Data data_of(const std::string& name, const ZipMember& member) const;
   void inflate(uint64_t offset, const ZipMember& member, std::span<std::byte> out) const;
   std::vector<std::byte> bytes(uint64_t offset, uint64_t count) const;
   [[noreturn]] void refuse(const std::string& why) const;
