@@ -38,8 +38,6 @@ class Dataset {
   virtual int64_t classes() const = 0;
   virtual std::vector<std::string> class_names() const { return {}; }  // by label; may be empty
   virtual ImageShape image_shape() const = 0;
-  // The number of files beside the images that were left out, by extension.
-  virtual std::map<std::string, int64_t> left_out() const { return {}; }
   // The shape that training sees in this epoch: image_shape(), or a smaller one.
   virtual ImageShape training_shape(int64_t /*epoch*/) const { return image_shape(); }
 
@@ -59,6 +57,8 @@ class Dataset {
   // XXH3-64 in hex over everything that read() and label() return, or over its sources. Ranks and
   // resumed runs compare it.
   virtual std::string digest() const = 0;
+  // The number of files beside the images that were left out, by extension.
+  virtual std::map<std::string, int64_t> left_out() const { return {}; }
 };
 
 // The splits to open. An evaluation does not need training images, which may be absent or many.

@@ -26,11 +26,11 @@ inline std::span<const std::byte> bytes(const std::string& text) {
 }
 
 inline std::string u32(uint32_t value) {
-  inline std::string text(4, '\0');
+  std::string text(4, '\0');
   std::memcpy(text.data(), &value, 4);
   return text;
 }
-std::string text(const std::string& value) {
+inline std::string text(const std::string& value) {
   return "X" + u32(static_cast<uint32_t>(value.size())) + value;
 }
 inline std::string number(int32_t value) {

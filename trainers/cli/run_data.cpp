@@ -20,7 +20,6 @@ RunData open_data(const RunRequest& request,
     data.sets = open_training_data(request, is_others ? std::nullopt : fault);
     if (data.sets.train) data.digest = data.sets.train->digest();
     data.digest += data.sets.test->digest();
-    if (!request.no_eval) data.note = note_on_absent_classes(*data.sets.test);
   };
   on_all_ranks(ranks, open, "opening the data");
   const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", data.digest};
@@ -36,12 +35,14 @@ std::map<std::string, std::map<std::string, int64_t>> left_out_of(const RunData&
   return left;
 }
 
-std::vector<std::string> notes_on(const RunData& data) {
+std::vector<std::string> notes_on(const RunData& data, bool evaluates) {
   std::vector<std::string> notes;
   for (const auto& [split, left] : left_out_of(data)) {
     const std::string files = data::describe_left(left);
     if (!files.empty()) notes.push_back(fmt::format("note: {} leaves out {}", split, files));
   }
+  const auto absent = evaluates ? note_on_absent_classes(*data.sets.test) : std::nullopt;
+  if (absent) notes.push_back(*absent);
   return notes;
 }
 

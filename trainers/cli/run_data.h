@@ -18,7 +18,6 @@ namespace lockstep::trainers {
 struct RunData {
   data::DatasetPair sets;
   std::string digest;
-  std::optional<std::string> note;  // on classes without images to evaluate
 };
 
 // A collective call. An error ends all ranks here, and so do images that differ between ranks.
@@ -26,8 +25,8 @@ RunData open_data(const RunRequest& request,
                   const std::optional<Fault>& fault,
                   Communicator& ranks);
 
-// Returns a note for each split with files that were left out.
-std::vector<std::string> notes_on(const RunData& data);
+// Returns notes on files that were left out and, if the run evaluates, on classes without images.
+std::vector<std::string> notes_on(const RunData& data, bool evaluates);
 
 // Returns the numbers of these files by split and extension, for run.json.
 std::map<std::string, std::map<std::string, int64_t>> left_out_of(const RunData& data);

@@ -197,13 +197,12 @@ class Run {
 
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = parts_.start.options().notes;
-    for (const std::string& note : notes_on(parts_.data)) notes.push_back(note);
-    if (!parts_.route.note.empty()) notes.push_back(parts_.route.note);
-    if (!parts_.engines.note.empty()) notes.push_back(parts_.engines.note);
     const auto add = [&](const std::vector<std::string>& more) {
       notes.insert(notes.end(), more.begin(), more.end());
     };
-    if (parts_.data.note) add({*parts_.data.note});
+    add(notes_on(parts_.data, !parts_.run.request.no_eval));
+    if (!parts_.route.note.empty()) notes.push_back(parts_.route.note);
+    if (!parts_.engines.note.empty()) notes.push_back(parts_.engines.note);
     add(parts_.start.notes(identity(), parts_.run, parts_.data.sets));
     add(main_py_notes(parts_.start.options(), parts_.run, parts_.job.launch));
     return notes;

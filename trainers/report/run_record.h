@@ -83,8 +83,6 @@ struct RunRecord {
   std::map<std::string, std::string> versions;  // of this program and its libraries
   std::vector<RankRecord> ranks;                // by rank
   std::string data_digest;
-  // Files among the photos that were left out: numbers by split and extension.
-  std::map<std::string, std::map<std::string, int64_t>> left_out;
   RunPlan plan;
   EvaluationRecord evaluation;
   std::optional<ResumedFrom> resumed;
@@ -97,6 +95,8 @@ struct RunRecord {
   std::optional<ExchangeSummary> communication;
   std::optional<StepTimes> step_times;  // of rank 0
   std::optional<uint64_t> digest;       // of the final weights and buffers, core/digest.h
+  // Files among the photos that were left out: numbers by split and extension.
+  std::map<std::string, std::map<std::string, int64_t>> left_out;
 };
 
 // One member of a line of metrics.jsonl.

@@ -1,4 +1,4 @@
-// What calls and names in a pickle stand for, found without running them.
+// Finds what calls and names in a pickle stand for, without running them.
 #pragma once
 
 #include <cstddef>
