@@ -249,12 +249,12 @@ void GradientReducer::end_micro_step() {
 void GradientReducer::check_frozen() const {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (parameters_[i].requires_grad() == gradients_[i].required) continue;
-    throw InternalError(fmt::format("{} ({}) was {} after its GradientReducer was made",
-                                    names_[i],
-                                    i,
-                                    gradients_[i].required ? "frozen" : "unfrozen"),
-                        "buckets are planned for the parameters that required a gradient then",
-                        "set_requires_grad() first, or make a new GradientReducer");
+    throw UsageError(fmt::format("{} ({}) was {} after its GradientReducer or Trainer was made",
+                                 names_[i],
+                                 i,
+                                 gradients_[i].required ? "frozen" : "unfrozen"),
+                     "buckets are planned for the parameters that required a gradient then",
+                     "set_requires_grad() before, or end it and make a new one");
   }
 }
 
@@ -267,12 +267,11 @@ void GradientReducer::throw_missing(const std::vector<size_t>& missing) const {
           ? ""
           : fmt::format(" in micro-step {} of {}", now_.micro_step + 1, options_.micro_steps);
   const auto all = std::ranges::count_if(gradients_, &Gradient::exchanged);
-  throw InternalError(
-      fmt::format("{} of {} parameters got no gradient{}", missing.size(), all, when),
-      fmt::format("the loss does not depend on {}", first_few(described)),
-      "use them in forward(), freeze them with set_requires_grad(false), or let them "
-      "count as zero",
-      Remedy::kUnusedZero);
+  throw UsageError(fmt::format("{} of {} parameters got no gradient{}", missing.size(), all, when),
+                   fmt::format("the loss does not depend on {}", first_few(described)),
+                   "use them in forward(), freeze them with set_requires_grad(false) first, or let "
+                   "them count as zero",
+                   Remedy::kUnusedZero);
 }
 
 }  // namespace lockstep::comm

@@ -58,11 +58,12 @@ class GradientReducer {
   GradientReducer& operator=(const GradientReducer&) = delete;
   ~GradientReducer();
 
-  // Call it between two backward() calls of one step. Errors: InternalError as in finish().
+  // Call it between two backward() calls of one step. Errors: UsageError as in finish().
   void next_micro_step();
   // Call it on all ranks after the step's last backward(). Every parameter's grad() becomes the
-  // sum, of the parameter's shape, valid until the next backward(). Errors: InternalError naming
-  // the parameters that require a gradient and got none; CommError.
+  // sum, of the parameter's shape, valid until the next backward(). Errors: UsageError naming the
+  // parameters that require a gradient and got none, or one that was frozen or unfrozen since;
+  // CommError.
   void finish();
 
   // On CUDA, where gradients travel between GPUs; else null.

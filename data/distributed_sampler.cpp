@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include <fmt/core.h>
+
 #include "core/check.h"
 #include "core/error.h"
 #include "core/mt19937.h"
@@ -21,6 +23,11 @@ int64_t samples_per_replica(const SamplerOptions& options) {
 }
 
 std::vector<int64_t> epoch_order(const SamplerOptions& options) {
+  if (options.size > kMostImages) {
+    throw DataError(fmt::format("a data set of {} images is too large", options.size),
+                    fmt::format("the order of an epoch holds at most {}", kMostImages),
+                    "a size() of at most that");
+  }
   if (options.shuffle) {
     Mt19937 generator(options.seed + static_cast<uint64_t>(options.epoch));
     return generator.randperm(options.size);

@@ -9,6 +9,8 @@
 #pragma GCC visibility push(default)
 namespace lockstep::data {
 
+inline constexpr int64_t kMostImages = 0xFFFFFFFF / 20;  // that Mt19937::randperm() orders
+
 struct SamplerOptions {
   int64_t size = 0;  // of the data set, at least 1
   int64_t replicas = 1;
@@ -26,7 +28,7 @@ struct SamplerOptions {
 int64_t samples_per_replica(const SamplerOptions& options);
 
 // The order in which images are assigned: torch.randperm(size) of a generator seeded with seed +
-// epoch, or 0..size-1.
+// epoch, or 0..size-1. Errors: DataError for more than kMostImages.
 std::vector<int64_t> epoch_order(const SamplerOptions& options);
 
 // View j of a replica, which takes every replicas-th entry of the order, starting over at its end.

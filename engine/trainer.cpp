@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -84,37 +85,39 @@ void require(bool in_range, const char* name, double value, const char* required
   throw UsageError(fmt::format("{} is {:g}", name, value), "it is out of range", required);
 }
 
+// Errors: UsageError, unless the programs' flag takes `value`.
+template <class Number>
+void require_as(const char* flag_name, const char* name, Number value) {
+  const trainers::Flag& flag = *trainers::find_flag(fmt::format("--{}", flag_name));
+  const auto number = static_cast<double>(value);
+  require(trainers::is_allowed(flag, number),
+          name,
+          number,
+          trainers::allowed_numbers(flag, number).c_str());
+}
+
 // Errors: UsageError.
 void check_ranges(const TrainerOptions& options) {
-  constexpr const char* kFromZero = "a finite number, 0 or more";
-  const auto from_zero = [&](const char* name, double value) {
-    require(std::isfinite(value) && value >= 0, name, value, kFromZero);
-  };
   const OptimizerOptions& optimizer = options.optimizer;
-  from_zero("optimizer.lr", optimizer.lr);
-  from_zero("optimizer.momentum", optimizer.momentum);
+  const ScheduleOptions& schedule = options.schedule;
+  require_as("global-batch-size", "batch", options.batch);
+  require_as("val-batch-size", "test_batch", options.test_batch);
+  require_as("epochs", "epochs", options.epochs);
+  require_as("threads", "rank.threads", options.rank.threads);
+  require_as("workers", "rank.workers", options.rank.workers);
+  require_as("lr", "optimizer.lr", optimizer.lr);
+  require_as("momentum", "optimizer.momentum", optimizer.momentum);
   require(!optimizer.nesterov || optimizer.kind != OptimizerKind::kSgd || optimizer.momentum > 0,
           "optimizer.momentum",
           optimizer.momentum,
           "a number above 0 with nesterov");
-  from_zero("optimizer.weight_decay", optimizer.weight_decay);
-  from_zero("optimizer.clip_grad_norm", optimizer.clip_grad_norm);
-  from_zero("schedule.gamma", options.schedule.gamma);
-  const auto epochs = [](int64_t value) { return static_cast<double>(value); };
-  from_zero("schedule.warmup_epochs", epochs(options.schedule.warmup_epochs));
-  require(options.schedule.step_epochs >= 1,
-          "schedule.step_epochs",
-          epochs(options.schedule.step_epochs),
-          "1 epoch or more");
-  const auto parts = [&](const char* name, const std::optional<int64_t>& count) {
-    require(!count || *count >= 1, name, epochs(count.value_or(1)), "1 or more, or none given");
-  };
-  parts("shards", options.shards);
-  parts("batch_norm_groups", options.batch_norm_groups);
-  require(options.epochs <= trainers::kMaxEpochs,
-          "epochs",
-          epochs(options.epochs),
-          "at most a million; training may end sooner");
+  require_as("weight-decay", "optimizer.weight_decay", optimizer.weight_decay);
+  require_as("clip-grad-norm", "optimizer.clip_grad_norm", optimizer.clip_grad_norm);
+  require_as("lr-gamma", "schedule.gamma", schedule.gamma);
+  require_as("warmup-epochs", "schedule.warmup_epochs", schedule.warmup_epochs);
+  require_as("lr-step-size", "schedule.step_epochs", schedule.step_epochs);
+  require_as("shards", "shards", options.shards.value_or(1));
+  require_as("bn-groups", "batch_norm_groups", options.batch_norm_groups.value_or(1));
   require(options.label_smoothing >= 0 && options.label_smoothing < 1,
           "label_smoothing",
           options.label_smoothing,
@@ -124,17 +127,6 @@ void check_ranges(const TrainerOptions& options) {
 // Settings that do not depend on the images. Errors: UsageError.
 trainers::RunRequest request_of(const TrainerOptions& options) {
   check_ranges(options);
-  if (options.batch < 1 || options.epochs < 1 || options.rank.threads < 1 ||
-      options.rank.workers < 0 || options.test_batch < 1) {
-    throw UsageError("a training of no images, epochs or threads",
-                     fmt::format("batch {}, epochs {}, threads {}, workers {}, test_batch {}",
-                                 options.batch,
-                                 options.epochs,
-                                 options.rank.threads,
-                                 options.rank.workers,
-                                 options.test_batch),
-                     "at least 1 of each, and 0 workers");
-  }
   trainers::RunRequest request;
   request.workers = options.rank.workers;
   request.val_batch_size = options.test_batch;
@@ -203,11 +195,23 @@ trainers::Texts read_into(nn::Module& network,
   }
 }
 
-// Calls body(), which runs the network. Errors: its own; a ShapeError gets the shape of the images.
+// Calls body(), which runs the network. Errors: its own, in a Trainer's terms; a ShapeError gets
+// the shape of the images.
 template <class Body>
-auto with_image_shape_in_errors(const data::Dataset& images, Body&& body) {
+auto with_errors_of_a_trainer(const data::Dataset& images, Body&& body) {
   try {
     return body();
+  } catch (const std::bad_alloc&) {
+    throw EnvironmentError("out of memory",
+                           "a step, an evaluation or the data set's read() got no more",
+                           "a smaller batch, or fewer threads or workers",
+                           Remedy::kSmallerBatch);
+  } catch (const UsageError& error) {
+    if (error.remedy() != Remedy::kUnusedZero) throw;
+    throw UsageError(error.what(),
+                     error.why(),
+                     "use them in forward(), or freeze them with set_requires_grad(false) before "
+                     "the Trainer is made");
   } catch (const ShapeError& error) {
     const data::ImageShape shape = images.image_shape();
     throw ShapeError(error.what(),
@@ -323,7 +327,7 @@ StepReport Trainer::step() {
   }
   const int64_t number = own.steps++;
   const int64_t epoch = number / own.range.per_epoch;
-  with_image_shape_in_errors(*own.data.train, [&] { return own.step.take(number, own.guard); });
+  with_errors_of_a_trainer(*own.data.train, [&] { return own.step.take(number, own.guard); });
   trainers::WindowTotals totals;
   double lr = 0;
   try {
@@ -360,7 +364,7 @@ void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) 
 
 EvaluationReport Trainer::evaluate() {
   impl_->share_buffers();
-  const trainers::Evaluation found = with_image_shape_in_errors(
+  const trainers::Evaluation found = with_errors_of_a_trainer(
       *impl_->data.test, [&] { return impl_->evaluation.measure().value(); });
   return {.correct = found.correct1,
           .correct5 = found.correct5,

@@ -23,19 +23,19 @@ enum class ScheduleKind : uint8_t { kConstant, kStep, kCosine };
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kSgd;
-  double lr = 0.01;     // finite and >= 0, as all numbers here
-  double momentum = 0;  // SGD's
+  double lr = 0.01;     // from 0 to 1000
+  double momentum = 0;  // SGD's; from 0 to 1
   bool nesterov = false;
-  double weight_decay = 0;
-  double clip_grad_norm = 0;  // of all gradients together; 0: not clipped
+  double weight_decay = 0;    // from 0 to 1000
+  double clip_grad_norm = 0;  // of all gradients together; 0: not clipped; at most 1e9
 };
 
 // kStep and kCosine begin when the warm-up has ended.
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kConstant;
-  int64_t step_epochs = 30;  // kStep: epochs between cuts by `gamma`, at least 1
-  double gamma = 0.1;        // finite and >= 0
-  int64_t warmup_epochs = 0;
+  int64_t step_epochs = 30;   // kStep: epochs between cuts by `gamma`, at least 1
+  double gamma = 0.1;         // from 0 to 1
+  int64_t warmup_epochs = 0;  // from 0 to a million
 };
 
 struct PrecisionOptions {
@@ -46,24 +46,24 @@ struct PrecisionOptions {
 // The resources of one rank.
 struct RankOptions {
   Device device = Device::kCpu;
-  int threads = 1;
-  int workers = 0;  // threads that read images ahead
+  int threads = 1;  // from 1 to 1024
+  int workers = 0;  // threads that read images ahead; from 0 to 256
 };
 
 struct TrainerOptions {
-  int64_t batch = 64;  // images per step, over all ranks
+  int64_t batch = 64;  // images per step, over all ranks; from 1 to 1e9
   // Pieces that a step's images are cut into, and batch norm's groups; absent: one per rank and
   // thread, and one per rank. With both set, a run has the same bits on each number of ranks, a
   // power of two, that divides the shards.
   std::optional<int64_t> shards = {};
   std::optional<int64_t> batch_norm_groups = {};
-  int64_t epochs = 1;
+  int64_t epochs = 1;  // from 1 to a million
   OptimizerOptions optimizer = {};
   ScheduleOptions schedule = {};
   double label_smoothing = 0;  // from 0 to below 1
   PrecisionOptions precision = {};
   uint64_t seed = 42;        // of the images' order, augmentation and dropout
-  int64_t test_batch = 250;  // images per batch of an evaluation
+  int64_t test_batch = 250;  // images per batch of an evaluation; from 1 to a million
   RankOptions rank = {};
   // Called on rank 0 with warnings: skipped steps, images that cannot be read, other classes.
   std::function<void(const std::string& text)> warn = {};
@@ -112,7 +112,9 @@ class Trainer {
 
   // Takes the next step. Requires: steps() < end(). Errors: DivergedError for a loss that is not
   // finite; DataError where too many images cannot be read, and on the CPU for a label without an
-  // output of the network; ShapeError where the network does not take the data set's images.
+  // output of the network; ShapeError where the network does not take the data set's images;
+  // UsageError where the loss does not depend on a parameter that requires a gradient, where one
+  // was frozen or unfrozen after the trainer was made, and in a forked child.
   StepReport step();
   // Takes the steps that are left. `on_step` is called after each; false ends the training.
   void run(const std::function<bool(const StepReport& report)>& on_step = {});

@@ -18,10 +18,10 @@ using testing::known_sum;
 using testing::KnownGradients;
 
 template <class Call>
-InternalError error_of(Call&& call) {
+Error error_of(Call&& call) {
   try {
     call();
-  } catch (const InternalError& error) {
+  } catch (const Error& error) {
     return error;
   }
   ADD_FAILURE() << "no error";
@@ -83,10 +83,11 @@ TEST_F(Reducer, LabelsTellWhatIsInABucket) {
 TEST_F(Reducer, NamesParametersWithoutGradient) {
   GradientReducer reducer = this->reducer();
   model_.backward({.unused = {1, 3}});
-  const InternalError error = error_of([&] { reducer.finish(); });
+  const Error error = error_of([&] { reducer.finish(); });
   EXPECT_STREQ(error.what(), "2 of 5 parameters got no gradient");
   EXPECT_EQ(error.why(), "the loss does not depend on b (1), d (3)");
   EXPECT_EQ(error.remedy(), Remedy::kUnusedZero);
+  EXPECT_EQ(error.code(), ExitCode::kUsage);
 }
 
 TEST_F(Reducer, NamesTheMicroStepWithoutGradient) {
@@ -94,7 +95,7 @@ TEST_F(Reducer, NamesTheMicroStepWithoutGradient) {
   model_.backward();
   reducer.next_micro_step();
   model_.backward({.micro_step = 1, .unused = {2}});
-  const InternalError error = error_of([&] { reducer.next_micro_step(); });
+  const Error error = error_of([&] { reducer.next_micro_step(); });
   EXPECT_STREQ(error.what(), "1 of 5 parameters got no gradient in micro-step 2 of 3");
   EXPECT_EQ(error.why(), "the loss does not depend on c (2)");
 }
@@ -103,7 +104,7 @@ TEST_F(Reducer, GradientsOfTheLastStepDoNotCount) {
   GradientReducer reducer = this->reducer();
   model_.backward();
   reducer.finish();
-  EXPECT_THROW(reducer.finish(), InternalError);
+  EXPECT_THROW(reducer.finish(), UsageError);
 }
 
 TEST_F(Reducer, FrozenParametersAreLeftOut) {
@@ -120,8 +121,8 @@ TEST_F(Reducer, NamesAParameterThatWasFrozenLater) {
   GradientReducer reducer = this->reducer();
   model_.parameters[2].set_requires_grad(false);
   model_.backward();
-  const InternalError error = error_of([&] { reducer.finish(); });
-  EXPECT_STREQ(error.what(), "c (2) was frozen after its GradientReducer was made");
+  const Error error = error_of([&] { reducer.finish(); });
+  EXPECT_STREQ(error.what(), "c (2) was frozen after its GradientReducer or Trainer was made");
 }
 
 TEST_F(Reducer, NamesAParameterThatWasUnfrozenLater) {
@@ -129,8 +130,8 @@ TEST_F(Reducer, NamesAParameterThatWasUnfrozenLater) {
   GradientReducer reducer = this->reducer({.micro_steps = 2});
   model_.parameters[4].set_requires_grad(true);
   model_.backward();
-  const InternalError error = error_of([&] { reducer.next_micro_step(); });
-  EXPECT_STREQ(error.what(), "e (4) was unfrozen after its GradientReducer was made");
+  const Error error = error_of([&] { reducer.next_micro_step(); });
+  EXPECT_STREQ(error.what(), "e (4) was unfrozen after its GradientReducer or Trainer was made");
 }
 
 TEST_F(Reducer, ASharedParameterCountsOnce) {
@@ -148,7 +149,7 @@ TEST_F(Reducer, ASharedParameterCountsOnce) {
 TEST_F(Reducer, RefusesASecondBackwardOfAMicroStep) {
   GradientReducer reducer = this->reducer();
   model_.backward();
-  const InternalError error = error_of([&] { model_.backward(); });
+  const Error error = error_of([&] { model_.backward(); });
   EXPECT_STREQ(error.what(), "e (4) got a second gradient in one micro-step");
 }
 

@@ -1,4 +1,7 @@
 // What a Trainer takes: data sets and networks of the user's own.
+#include <cstdlib>
+#include <new>
+
 #include <gmock/gmock.h>
 
 #include "comm/single.h"
@@ -67,6 +70,90 @@ TEST_F(TrainerInputs, ANetworkHasOneTrainerAtATime) {
 TEST_F(TrainerInputs, AParameterCanBeTrained) {
   for (Var parameter : network_.parameters()) parameter.set_requires_grad(false);
   EXPECT_THAT(refused(data::open_digits()), HasSubstr("no parameter of the network"));
+}
+
+// The hints are for a Trainer's users, who have no reducer.
+TEST_F(TrainerInputs, AParameterThatIsFrozenLaterIsNamed) {
+  Trainer trainer(alone_, network_, data::open_digits(), short_options());
+  trainer.step();
+  network_.parameters().front().set_requires_grad(false);
+  EXPECT_THAT(error_of<UsageError>([&] { trainer.step(); }),
+              HasSubstr("was frozen after its GradientReducer or Trainer was made"));
+}
+
+class UnusedLayer : public nn::ConvNet {
+ public:
+  explicit UnusedLayer(const nn::Init& init) : ConvNet(init), layer_(init, 4, 2) {
+    register_module("unused", layer_);
+  }
+
+ private:
+  nn::Linear layer_;
+};
+
+TEST_F(TrainerInputs, ALayerThatIsNotUsedIsNamed) {
+  UnusedLayer network(nn::Init{rng_});
+  {
+    Trainer trainer(alone_, network, data::open_digits(), short_options());
+    try {
+      trainer.step();
+      FAIL() << "no error";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.why(), HasSubstr("unused.weight"));
+      EXPECT_THAT(error.hint(), HasSubstr("before the Trainer is made"));
+    }
+  }
+  for (const nn::NamedParameter& parameter : network.named_parameters()) {
+    Var var = parameter.var;
+    if (parameter.name.starts_with("unused")) var.set_requires_grad(false);
+  }
+  Trainer trainer(alone_, network, data::open_digits(), short_options());
+  EXPECT_NO_THROW(trainer.step());
+}
+
+TEST_F(TrainerInputs, ADataSetHasALimit) {
+  EXPECT_THAT(error_of<DataError>([&] {
+                Trainer trainer(
+                    alone_, network_, {own(int64_t{1} << 60), own(32)}, short_options());
+                trainer.step();
+              }),
+              HasSubstr("images is too large"));
+}
+
+class NoMemory : public OwnDigits {
+ public:
+  NoMemory() : OwnDigits(Split::kTrain, 64) {}
+  void read(int64_t, std::span<uint8_t>) const override { throw std::bad_alloc(); }
+};
+
+TEST_F(TrainerInputs, MemoryThatRunsOutInReadIsAnEnvironmentError) {
+  const auto data = std::make_shared<NoMemory>();
+  for (const int workers : {0, 1}) {
+    TrainerOptions options = short_options();
+    options.rank.workers = workers;
+    Trainer trainer(alone_, network_, {data, data}, options);
+    EXPECT_THAT(error_of<EnvironmentError>([&] { trainer.step(); }), HasSubstr("out of memory"));
+    EXPECT_THAT(error_of<EnvironmentError>([&] { trainer.evaluate(); }),
+                HasSubstr("out of memory"));
+  }
+  EXPECT_THROW(spawn(1, [](Communicator&) { throw std::bad_alloc(); }), RankError);
+}
+
+TEST_F(TrainerInputs, AForkedChildIsRefused) {
+  TrainerOptions options = short_options();
+  options.rank = {.threads = 2, .workers = 2};
+  auto trainer = std::make_unique<Trainer>(alone_, network_, data::open_digits(), options);
+  trainer->step();
+  EXPECT_EXIT(
+      {
+        error_of<UsageError>([&] { trainer->step(); });
+        error_of<UsageError>([&] { trainer->evaluate(); });
+        trainer.reset();
+        std::_Exit(HasFailure() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0),
+      "");
+  EXPECT_NO_THROW(trainer->step());
 }
 
 class Part : public nn::Module {

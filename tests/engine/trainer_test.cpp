@@ -79,7 +79,35 @@ TEST(Trainer, OptionsThatDoNotFitAreRefused) {
   EXPECT_THAT(refused(options), HasSubstr("shards is 0"));
   options = short_options();
   options.epochs = std::numeric_limits<int64_t>::max();
-  EXPECT_THAT(refused(options), HasSubstr("at most a million"));
+  EXPECT_THAT(refused(options), HasSubstr("epochs is 9.22337e+18"));
+}
+
+// What they refuse costs the machine's threads and memory, or trains nothing.
+TEST(Trainer, HasTheLimitsOfThePrograms) {
+  const auto refused_with = [](auto&& change) {
+    TrainerOptions options = short_options();
+    change(options);
+    return refused(options);
+  };
+  static constexpr int64_t kHuge = int64_t{1} << 62;
+  EXPECT_THAT(refused_with([](TrainerOptions& o) { o.batch = kHuge; }), HasSubstr("batch is"));
+  EXPECT_THAT(refused_with([](TrainerOptions& o) { o.test_batch = kHuge; }),
+              HasSubstr("test_batch is"));
+  EXPECT_THAT(refused_with([](TrainerOptions& o) { o.rank.threads = 1 << 30; }),
+              HasSubstr("rank.threads is"));
+  EXPECT_THAT(refused_with([](TrainerOptions& o) { o.rank.workers = 1 << 30; }),
+              HasSubstr("rank.workers is"));
+  for (const double lr : {1e300, 1e-320}) {
+    EXPECT_THAT(refused_with([&](TrainerOptions& o) { o.optimizer.lr = lr; }),
+                HasSubstr("optimizer.lr is"));
+  }
+  EXPECT_THAT(refused_with([](TrainerOptions& o) { o.optimizer.weight_decay = 1e-320; }),
+              HasSubstr("optimizer.weight_decay is"));
+  EXPECT_THAT(refused_with([](TrainerOptions& o) { o.optimizer.momentum = 1e30; }),
+              HasSubstr("optimizer.momentum is"));
+  EXPECT_THAT(refused_with([](TrainerOptions& o) { o.schedule.warmup_epochs = kHuge; }),
+              HasSubstr("schedule.warmup_epochs is"));
+  EXPECT_THAT(refused_with([](TrainerOptions& o) { o.shards = kHuge; }), HasSubstr("shards is"));
 }
 
 TEST(Trainer, NeedsBothDataSets) {

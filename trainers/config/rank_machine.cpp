@@ -40,10 +40,11 @@ int64_t threads_per_rank(const std::optional<int64_t>& asked,
   if (omp_threads != nullptr && *omp_threads != '\0') {
     const std::string_view outermost = split_words(omp_threads, ',').front();
     const auto threads = parse_int(outermost);
-    if (!threads || *threads < 1 || *threads > 1024) {
-      throw UsageError(fmt::format("bad value: OMP_NUM_THREADS={}", omp_threads),
-                       "it sets the threads per rank, a whole number from 1 to 1024",
-                       "unset OMP_NUM_THREADS, or --threads N");
+    if (!threads || *threads < 1 || *threads > kMaxThreads) {
+      throw UsageError(
+          fmt::format("bad value: OMP_NUM_THREADS={}", omp_threads),
+          fmt::format("it sets the threads per rank, a whole number from 1 to {}", kMaxThreads),
+          "unset OMP_NUM_THREADS, or --threads N");
     }
     return *threads;
   }

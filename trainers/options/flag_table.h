@@ -1,10 +1,15 @@
 // Lists every flag of the trainers once: the parser, the help pages and tests read this table.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "core/thread_pool.h"
+#include "data/loader.h"
 
 namespace lockstep::trainers {
 
@@ -18,7 +23,7 @@ enum class FlagGroup : uint8_t { kData, kModel, kOptimizer, kPrecision, kDistrib
 inline constexpr int kFlagGroups = 6;
 std::string_view name_of(FlagGroup group);  // "Data"
 
-// Limits of flags, and of the same figures in files.
+// Limits of flags, and of the same figures in files; also kMaxThreads and data::kMaxWorkers.
 inline constexpr int64_t kMaxShards = 65536;  // and batch-norm groups
 inline constexpr int64_t kMaxEpochs = 1'000'000;
 inline constexpr int64_t kMaxMicroSteps = 1'000'000;
@@ -42,6 +47,12 @@ struct FlagRange {
   double max = 0;
 };
 
+// Less is denormal, or 0, in f32.
+inline constexpr double kSmallestNumber = std::numeric_limits<float>::min();
+inline bool is_tiny(double number) {
+  return number != 0 && std::abs(number) < kSmallestNumber;
+}
+
 struct Flag {
   std::string_view name = {};     // without dashes: "batch-size"
   std::string_view aliases = {};  // with dashes: "-b --b"
@@ -63,6 +74,11 @@ std::span<const Flag> flag_table();
 
 // The flag with this name or alias: "--batch-size", "-b", "--b". Null when there is none.
 const Flag* find_flag(std::string_view dashed);
+
+// Whether the flag takes the number. One that f32 cannot hold is refused, unless it is 0.
+bool is_allowed(const Flag& flag, double number);
+// "a whole number from 1 to 1000000", where `number` is not allowed.
+std::string allowed_numbers(const Flag& flag, double number);
 
 // Whether the flag prints something instead of a run, or is --verbose. Such flags are for the
 // command line only.

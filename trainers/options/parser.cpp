@@ -16,29 +16,30 @@
 #include "trainers/options/tutorial_spelling.h"
 
 namespace lockstep::trainers {
+
+bool is_allowed(const Flag& flag, double number) {
+  const auto [min, max] = flag.range;
+  return min <= number && number <= max && !(min <= 0 && is_tiny(number));
+}
+
+std::string allowed_numbers(const Flag& flag, double number) {
+  const auto [min, max] = flag.range;
+  if (min <= 0 && is_tiny(number)) {
+    return fmt::format("0, or a number from {:.1e} to {}", kSmallestNumber, max);
+  }
+  return fmt::format(
+      "a {}number from {} to {}", flag.kind == FlagKind::kInt ? "whole " : "", min, max);
+}
+
 namespace {
 
 bool is_number(const Flag& flag) {
   return flag.kind == FlagKind::kInt || flag.kind == FlagKind::kFloat;
 }
 
-constexpr double kSmallest = std::numeric_limits<float>::min();  // less is denormal, or 0, in f32
-
-bool is_tiny(double number) {
-  return number != 0 && std::abs(number) < kSmallest;
-}
-
 // "a whole number from 1 to 1000000", where `text` is not allowed.
 std::string allowed_values(const Flag& flag, Program program, std::string_view text) {
-  if (is_number(flag)) {
-    if (flag.range.min <= 0 && is_tiny(parse_float(text).value_or(0))) {
-      return fmt::format("0, or a number from {:.1e} to {}", kSmallest, flag.range.max);
-    }
-    return fmt::format("a {}number from {} to {}",
-                       flag.kind == FlagKind::kInt ? "whole " : "",
-                       flag.range.min,
-                       flag.range.max);
-  }
+  if (is_number(flag)) return allowed_numbers(flag, parse_float(text).value_or(0));
   if (flag.kind == FlagKind::kBool) return "True, False, 1, 0 or nothing";
   if (flag.kind == FlagKind::kString) return std::string(flag.takes);
   return fmt::format("one of {}", fmt::join(split_words(flag.choices.of(program), '|'), ", "));
@@ -75,11 +76,11 @@ std::optional<std::string> correction(const Flag& flag, Program program, std::st
   if (!is_number(flag)) return std::nullopt;
   const auto [min, max] = flag.range;
   const std::optional<double> number = number_of(flag, text);
-  if (number && min <= 0 && is_tiny(*number)) return fmt::format("{:.1e}", kSmallest);
+  if (number && min <= 0 && is_tiny(*number)) return fmt::format("{:.1e}", kSmallestNumber);
   // Whole numbers near 2^53 are exact only as such.
   const bool is_beyond =
       flag.kind == FlagKind::kInt && parse_int(text).value_or(0) > static_cast<int64_t>(max);
-  if (number && min <= *number && *number <= max && !is_beyond) return std::nullopt;
+  if (number && is_allowed(flag, *number) && !is_beyond) return std::nullopt;
   const double initial = parse_float(flag.initial.of(program)).value_or(min);
   return fmt::format("{}", std::clamp(number.value_or(initial), min, max));
 }
