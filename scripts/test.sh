@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# usage: scripts/test.sh [--quick|--changed]
-# Installs what is missing, builds, and runs every test that this machine can run: the release build's,
-# then unit tests under AddressSanitizer with UBSan and under ThreadSanitizer (--quick: the release
-# build's alone). Exit status 0 only if nothing failed; the last line is the result.
+# usage: scripts/test.sh [--quick|--changed|--all]
+# Installs what is missing, builds, and runs the tests: the release build's, then unit tests under AddressSanitizer with
+# UBSan and under ThreadSanitizer (--quick: the release build's alone). Exit status 0 only if nothing failed; the last
+# line is the result.
 # --changed builds and runs the unit tests of the folders with uncommitted changes, or of the last commit.
+# --all then runs what takes too long for each landing (tools/long_parts.py).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . scripts/part.sh
 
 mode=${1:-}
 case "$mode" in
-  "" | --quick | --changed) ;;
+  "" | --quick | --changed | --all) ;;
   *) sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2 ;;
 esac
 
@@ -18,6 +19,8 @@ results=build/test-results
 rm -rf $results
 mkdir -p $results
 export LOCKSTEP_MINUTES=${LOCKSTEP_MINUTES:-$PWD/$results/minutes.tsv}
+# One architecture: tools/long_parts.py compiles for all. A GPU's tests need its own.
+[ -e /dev/nvidiactl ] || export CUDAARCHS=${CUDAARCHS:-90}
 
 changed_tests() {  # the unit test programs of what changed, a line each
   local changed
@@ -79,15 +82,25 @@ suite() {
     tee $results/"$preset".txt
 }
 
+# speed: for minutes that can be compared with other machines'.
+speed() { printf 'speed\t%s\n' "$(scripts/machine_speed.sh)" >>"$LOCKSTEP_MINUTES"; }
+
+commit=$(git rev-parse --short=7 HEAD 2>/dev/null) || commit=1
+export LOCKSTEP_TEST_SEED=${LOCKSTEP_TEST_SEED:-$((16#$commit))}
+echo "test: random orders have the commit's seed; LOCKSTEP_TEST_SEED=$LOCKSTEP_TEST_SEED repeats them"
 part packages scripts/setup.sh test || exit
+part "machine speed" speed
 status=0
+rm -rf build/{release,asan-ubsan,tsan}/gtest
 suite release all -j 2 || status=1
 if [ "$mode" != --quick ]; then
-  rm -rf build/{asan-ubsan,tsan}/gtest
-  suite asan-ubsan "test_core test_kernels test_comm test_data test_engine test_fuzz" -j 2 \
-    -R '^test_(core|kernels|comm|data|engine|fuzz)\.' || status=1
+  suite asan-ubsan "test_core test_kernels test_comm test_data" -j 2 -R '^test_(core|kernels|comm|data)\.' || status=1
   suite tsan "test_core test_comm" -j 2 -R '^test_(core|comm)\.' || status=1
 fi
-python3 tools/minutes.py "$LOCKSTEP_MINUTES" $results/release.txt
+part "machine speed" speed
+if [ "$mode" = --all ]; then
+  python3 tools/long_parts.py || status=1
+fi
+python3 tools/minutes.py "$LOCKSTEP_MINUTES" $results/release.txt || status=1
 python3 tools/count_tests.py $results/*.xml || status=1
 exit $status

@@ -4,10 +4,10 @@ usage: python3 tools/cuda_resources.py [--update] LIBRARY      --update: writes 
 
 The budget says for each kernel and architecture: threads per block at most, registers per thread, static shared memory
 per block, resident warps per SM, and how many instructions load and store 16 bytes or more in device memory. It fails
-when a kernel is new, gone or worse; registers are compared only if the same toolkit compiled them. Rules for all
-kernels: __launch_bounds__, no stack or local memory (so no spills), no atomics on floats. Every kernel counts as
-streaming, so it must keep 32 warps resident on sm_90 and move 16 bytes at a time, unless "not_streaming" (pattern ->
-reason) in the budget names it.
+when a kernel is new, gone or worse, on the architectures that the library holds; registers are compared only if the
+same toolkit compiled them. Rules for all kernels: __launch_bounds__, no stack or local memory (so no spills), no
+atomics on floats. Every kernel counts as streaming, so it must keep 32 warps resident on sm_90 and move 16 bytes at a
+time, unless "not_streaming" (pattern -> reason) in the budget names it.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import json
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -75,6 +76,17 @@ def worse_than(budget: dict[str, int], entry: dict[str, int], same_toolkit: bool
     return [f"{name} {budget[name]} -> {entry[name]}" for name in more]
 
 
+def gone_from(planned: dict, found: dict) -> list[str]:
+    """Budgets without a kernel, of the architectures that the library was compiled for."""
+    compiled = {key.rsplit(" ", 1)[1] for key in found}
+    return [key for key in planned if key not in found and (not compiled or key.rsplit(" ", 1)[1] in compiled)]
+
+
+def not_compiled(planned: Iterable[str], found: Iterable[str]) -> list[str]:
+    """Architectures of the budget that the library lacks: an update would lose their rows."""
+    return sorted({key.rsplit(" ", 1)[1] for key in planned} - {key.rsplit(" ", 1)[1] for key in found})
+
+
 def is_streaming(name: str, exceptions: dict[str, str]) -> bool:
     return not any(fnmatchcase(name, pattern) for pattern in exceptions)
 
@@ -92,7 +104,7 @@ def problems_of(kernels: list[Kernel], toolkit: str, budget: dict) -> list[str]:
             texts.append(f"worse than its budget: {', '.join(worse)}")
         for text in texts:
             architectures[kernel.name, text].append(f"sm_{kernel.sm}")
-    for key in planned.keys() - found.keys():
+    for key in gone_from(planned, found):
         name, architecture = key.rsplit(" ", 1)
         architectures[name, "gone, but has a budget"].append(architecture)
     problems = [f"{name} {' '.join(where)}: {text}" for (name, text), where in sorted(architectures.items())]
@@ -135,6 +147,9 @@ def main() -> int:
         print(f"cuda_resources: {missing}")
         return 1
     budget = read_budget()
+    if args.update and (absent := not_compiled(budget["kernels"], map(key_of, kernels))):
+        print(f"cuda_resources: the library lacks {', '.join(absent)}\n  try: a build for all architectures")
+        return 1
     if args.update:
         BUDGET.write_text(budget_text(kernels, toolkit, budget["not_streaming"]), encoding="utf-8")
         budget = read_budget()

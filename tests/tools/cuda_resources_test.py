@@ -77,6 +77,12 @@ class Budget(unittest.TestCase):
         problems = resources.problems_of([kernel("a: new")], "13.0", budget_of(kernel("a: old")))
         self.assertEqual(problems, ["a: new sm_90: new, has no budget", "a: old sm_90: gone, but has a budget"])
 
+    def test_architectures_that_were_not_compiled_are_not_missed(self):
+        budget = budget_of(kernel())
+        budget["kernels"]["relu_cuda: forward<float> sm_80"] = budget["kernels"]["relu_cuda: forward<float> sm_90"]
+        self.assertEqual(resources.problems_of([kernel()], "13.0", budget), [])
+        self.assertEqual(resources.not_compiled(budget["kernels"], {"relu_cuda: forward<float> sm_90"}), ["sm_80"])
+
     def test_what_is_not_streaming_needs_a_reason_and_a_kernel(self):
         small = kernel("a: merge<float>", registers=128, instructions=["LDG.E"])
         self.assertEqual(len(resources.problems_of([small], "13.0", budget_of(small))), 2)
