@@ -68,7 +68,7 @@ using OrderedFileJson = FileJsonOf<nlohmann::ordered_map>;
 
 // Says what makes a text cost more than its size tells; "" for nothing. Copying a value and dump()
 // call themselves for each level, and the stack may end; an ordered object is searched member by
-// member. nlohmann's own callback for this takes a time that is quadratic in the length of an array.
+// member. A callback for nlohmann's parser would take a time quadratic in the length of an array.
 std::string costly_part(std::string_view json);
 
 // Errors: Json's exceptions, also for a text with a costly part.
