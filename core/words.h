@@ -32,8 +32,8 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
 // \xNN; it is cut to `limit` bytes of input, and then ends in "...".
 std::string printable(std::string_view text, size_t limit = 100);
 
-// Makes messages that may quote foreign text safe for a terminal: all control characters but tab
-// and newline, and bytes that are not UTF-8, become \xNN.
+// Makes messages that may quote foreign text safe for a terminal: control characters but tab and
+// newline, marks that turn text around, and bytes that are not UTF-8, become \xNN.
 std::string without_controls(std::string_view text);
 
 // "1 step", "2 steps".
