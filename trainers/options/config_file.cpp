@@ -307,8 +307,8 @@ std::string toml_string(std::string_view text) {
     const std::string one = cut_to(text, 1);
     const bool is_special =
         one == "\"" || one == "\\" || is_control(one[0]) || without_controls(one) != one;
-    const std::string quoted = is_special && is_utf8(one) ? nlohmann::json(one).dump(-1, ' ', true)
-                                                          : '"' + one + '"';
+    const std::string quoted =
+        is_special && is_utf8(one) ? nlohmann::json(one).dump(-1, ' ', true) : '"' + one + '"';
     result += quoted.substr(1, quoted.size() - 2);
     text.remove_prefix(one.size());
   }
