@@ -83,8 +83,14 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"last_step", 351},
                   {"same_bits_on", {1, 2, 4, 8}}}));
   EXPECT_EQ(got["start"], "2026-01-01T12:00:00Z");
-  for (const char* name :
-       {"end", "exit_code", "final", "early_stop_epoch", "communication", "step_times", "digest"}) {
+  for (const char* name : {"end",
+                           "exit_code",
+                           "final",
+                           "early_stop_epoch",
+                           "skipped_steps",
+                           "communication",
+                           "step_times",
+                           "digest"}) {
     ASSERT_TRUE(got.contains(name)) << name;
     EXPECT_TRUE(got[name].is_null()) << name;
   }
@@ -97,6 +103,7 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
   record.plan.plan_choices = "5b7e";
   record.digest = 0xabc;
   record.early_stop_epoch = 3;
+  record.skipped_steps = 2;
   record.final_metrics = FinalMetrics{
       .evaluation = Evaluation{.correct1 = 985, .correct5 = 1000, .total = 1000, .loss = 0.125},
       .images_per_s = 2e4,
@@ -135,6 +142,7 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
   EXPECT_EQ(got["exit_code"], 43);
   EXPECT_EQ(got["digest"], "0000000000000abc");
   EXPECT_EQ(got["early_stop_epoch"], 3);
+  EXPECT_EQ(got["skipped_steps"], 2);
   EXPECT_EQ(got["final"],
             json({{"acc1", 98.5},
                   {"acc5", 100.0},

@@ -144,6 +144,7 @@ RunRecord record_of(const OrderedFileJson& json) {
   if (has(json, "exit_code")) record.exit_code = ExitCode{json.at("exit_code").get<int>()};
   if (has(json, "final")) record.final_metrics = final_metrics_of(json.at("final"));
   if (has(json, "early_stop_epoch")) record.early_stop_epoch = json.at("early_stop_epoch");
+  if (has(json, "skipped_steps")) record.skipped_steps = json.at("skipped_steps");
   if (has(json, "communication")) record.communication = exchange_of(json.at("communication"));
   if (has(json, "step_times")) record.step_times = step_times_of(json.at("step_times"));
   if (has(json, "digest")) {
