@@ -90,10 +90,8 @@ template <class Number>
 void require_as(const char* flag_name, const char* name, Number value) {
   const trainers::Flag& flag = *trainers::find_flag(fmt::format("--{}", flag_name));
   const auto number = static_cast<double>(value);
-  require(trainers::is_allowed(flag, number),
-          name,
-          number,
-          trainers::allowed_numbers(flag, number).c_str());
+  const std::string range = trainers::allowed_numbers(flag, number);
+  require(trainers::is_allowed(flag, number), name, number, range.c_str());
 }
 
 // Errors: UsageError.

@@ -1,11 +1,11 @@
 """Prints how long the parts of a build and its tests took, beside the budgets in CONTRIBUTING.md and earlier runs.
 
 usage: python3 tools/minutes.py MINUTES.tsv [CTEST_OUTPUT]       exit status 1 if a part is far over its budget
-       python3 tools/minutes.py --keep                            adds the last run to tests/ci_runs.tsv, to be committed
+       python3 tools/minutes.py --keep             adds the last run to tests/ci_runs.tsv, which is committed
 
 MINUTES.tsv has a line "part<tab>seconds" for each part (scripts/part.sh); a part that ran twice counts twice. Its line
-"speed<tab>1.2" is the machine's (scripts/machine_speed.sh): budgets are minutes at speed 1, so minutes are multiplied by
-the slowest speed that was measured. A part fails above 1.5 times its budget.
+"speed<tab>1.2" is the machine's (scripts/machine_speed.sh): budgets are minutes at speed 1, so minutes are multiplied
+by the slowest speed that was measured. A part fails above 1.5 times its budget.
 CTEST_OUTPUT is what ctest printed: its summary gives each label's time, divided here by the two tests that run at once.
 """
 
@@ -23,7 +23,8 @@ FAILS_ABOVE = 1.5  # times the budget
 SPEED = "speed"
 LAST_RUN = ROOT / "build" / "test-results" / "run.tsv"
 KEPT_RUNS, KEPT = ROOT / "tests" / "ci_runs.tsv", 10
-COLUMNS = ["date", "commit", "processor", "speed", "release: build", "release: tests", "asan-ubsan: build", "tsan: build", "all"]
+COLUMNS = ["date", "commit", "processor", "speed"]
+COLUMNS += ["release: build", "release: tests", "asan-ubsan: build", "tsan: build", "all"]
 
 
 def seconds_of(text: str) -> list[tuple[str, float]]:
@@ -71,9 +72,10 @@ def table(minutes: dict[str, float], budgets: dict[str, float], speed: float) ->
 
 
 def run_row(minutes: dict[str, float], speed: float) -> str:
-    commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     model = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE)
-    values = {"date": datetime.date.today().isoformat(), "commit": commit.stdout.strip() or "-", "speed": f"{speed:.2f}"}
+    values = {"date": datetime.date.today().isoformat(), "commit": commit or "-", "speed": f"{speed:.2f}"}
     values |= {"processor": model[1] if model else "-"}
     values |= {part: f"{taken:.1f}" for part, taken in minutes.items()}
     return "\t".join(values.get(column, "-") for column in COLUMNS)

@@ -51,8 +51,8 @@ PLANTED = {
     ),
     "class_folders": (
         "data/class_folders.cpp",
-        'fmt::format("the class folder {} has no images", printable(folder.string()))',
-        'fmt::format("the class folder {} has no images", folder.string())',
+        'fmt::format("{} {} has no images", what, printable(folder.string()))',
+        'fmt::format("{} {} has no images", what, folder.string())',
         "control characters of a folder's name reach the terminal",
     ),
     "options": (

@@ -1,5 +1,5 @@
-// The work by which scripts/machine_speed.sh measures a machine: headers and templates for the compiler, a matrix product
-// for the processor. A change here voids the figures of earlier runs.
+// The work by which scripts/machine_speed.sh measures a machine: headers and templates for the
+// compiler, a matrix product for the processor. A change here voids the figures of earlier runs.
 #include <array>
 #include <cstdio>
 #include <functional>
@@ -19,10 +19,14 @@ double visit_all(std::integer_sequence<int, Numbers...>) {
   using Any = std::variant<std::array<float, Numbers + 1>...>;
   std::map<std::string, std::function<double(const Any&)>> functions;
   (functions.emplace(std::to_string(Numbers),
-                     [](const Any& any) { return std::visit([](const auto& a) { return a.size() + 0.5 * Numbers; }, any); }),
+                     [](const Any& any) {
+                       return std::visit([](const auto& a) { return a.size() + 0.5 * Numbers; },
+                                         any);
+                     }),
    ...);
   double sum = 0;
-  for (const auto& [name, function] : functions) sum += function(Any{}) + std::regex_match(name, std::regex("[0-9]+"));
+  for (const auto& [name, function] : functions)
+    sum += function(Any{}) + std::regex_match(name, std::regex("[0-9]+"));
   return sum;
 }
 
@@ -41,4 +45,6 @@ double products() {
 
 }  // namespace
 
-int main() { std::printf("%g\n", visit_all(std::make_integer_sequence<int, 10>()) + products()); }
+int main() {
+  std::printf("%g\n", visit_all(std::make_integer_sequence<int, 10>()) + products());
+}

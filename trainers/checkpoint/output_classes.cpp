@@ -67,6 +67,7 @@ std::vector<std::string> check_given(const OutputClasses& classes,
 }  // namespace
 
 std::vector<std::string> read_class_names(const std::filesystem::path& file) {
+  if (file.empty()) return {};
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::ifstream text(file);
   std::vector<std::string> names;

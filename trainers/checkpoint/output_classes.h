@@ -12,10 +12,11 @@
 
 namespace lockstep::trainers {
 
-// Reads the file of --class-names: a name a line, in the order of the outputs. Errors: DataError.
+// Reads the file of --class-names: a name a line, in the order of the outputs. An empty path gives
+// no names. Errors: DataError.
 std::vector<std::string> read_class_names(const std::filesystem::path& file);
 
-// What is known about the outputs of the weights in `file`.
+// All that is known about the outputs of the weights in `file`.
 struct OutputClasses {
   const std::string& file;
   const EvaluationRecord& recorded;

@@ -295,6 +295,19 @@ std::optional<std::string> note_on_epochs(const ResolvedRun& run,
   return what + "Lookahead's slow weights move otherwise";
 }
 
+std::vector<std::string> notes_on_resume(const RunIdentity& now,
+                                         const ResolvedRun& run,
+                                         int64_t steps_per_epoch,
+                                         const CheckpointRecord& before) {
+  std::vector<std::string> notes;
+  if (const auto note = note_on_epochs(run, steps_per_epoch, before)) notes.push_back(*note);
+  for (const std::string& difference : differences(now, before.run)) {
+    notes.push_back(fmt::format(
+        "note: {} in the checkpoint's run: bits may differ from an uninterrupted one", difference));
+  }
+  return notes;
+}
+
 RunRequest request_of_resumed_run(RunRequest request,
                                   const Options& options,
                                   const std::string& data_digest,

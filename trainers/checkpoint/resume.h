@@ -39,6 +39,12 @@ std::optional<std::string> note_on_epochs(const ResolvedRun& run,
                                           int64_t steps_per_epoch,
                                           const CheckpointRecord& before);
 
+// Returns notes on what differs from the checkpoint's run; now: this run.
+std::vector<std::string> notes_on_resume(const RunIdentity& now,
+                                         const ResolvedRun& run,
+                                         int64_t steps_per_epoch,
+                                         const CheckpointRecord& before);
+
 // Returns `request` with the batch, micro-steps, shards, groups, seeds and first epoch of `before`.
 // Errors: CheckpointError for a flag that was given with another value, or other data; UsageError
 // when there are more ranks than shards.

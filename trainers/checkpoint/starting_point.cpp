@@ -71,6 +71,10 @@ fs::path set_aside(const Folder& folder, const std::string& name) {
                          "another --output-dir, or move it");
 }
 
+void append(std::vector<std::string>& notes, const std::vector<std::string>& more) {
+  notes.insert(notes.end(), more.begin(), more.end());
+}
+
 }  // namespace
 
 StartingPoint::StartingPoint(const RunRequest& asked,
@@ -114,9 +118,7 @@ void StartingPoint::take_recorded_flags(Source& source) {
 }
 
 void StartingPoint::find(std::optional<SoundCheckpoint> kept) {
-  if (!requested_.class_names.empty()) {
-    request_.photos.classes = read_class_names(requested_.class_names);
-  }
+  request_.photos.classes = read_class_names(requested_.class_names);
   if (!requested_.resume.empty()) find_checkpoint(std::move(kept));
   if (resumed_) {
     if (!requested_.pretrained.empty() && requested_.resume != "auto") {
@@ -238,14 +240,10 @@ StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
           request_of_resumed_run(request_, options_, data_digest, record_->run, ranks.size());
     }
     const EvaluationRecord asked = evaluation_record(requested_, data);
-    for (std::string& note : notes_on_flags(asked, now, source.recorded, source.use, source.file)) {
-      notes_.push_back(std::move(note));
-    }
+    append(notes_, notes_on_flags(asked, now, source.recorded, source.use, source.file));
     note_built_in_images(source, data_digest);
     if (source.use == WeightsUse::kEvaluate) {
-      for (std::string& note : source.outputs().check(now, *data.test)) {
-        notes_.push_back(std::move(note));
-      }
+      append(notes_, source.outputs().check(now, *data.test));
     }
     now.average = source.use == WeightsUse::kEvaluate && source.recorded.average;
   });
@@ -347,11 +345,7 @@ std::vector<std::string> StartingPoint::notes(const RunIdentity& now,
   std::vector<std::string> notes = notes_;
   if (!record_) return notes;
   const int64_t per_epoch = steps_per_epoch(run.batch, data.train->size());
-  if (const auto note = note_on_epochs(run, per_epoch, *record_)) notes.push_back(*note);
-  for (const std::string& difference : differences(now, record_->run)) {
-    notes.push_back(fmt::format(
-        "note: {} in the checkpoint's run: bits may differ from an uninterrupted one", difference));
-  }
+  append(notes, notes_on_resume(now, run, per_epoch, *record_));
   return notes;
 }
 

@@ -38,8 +38,8 @@ struct WarmupConfig {
   WarmupMethod method = WarmupMethod::kLinear;
   double decay = 0.01;  // d
   // True: kStep, kMultiStep, kCosine, kLinear and kPoly start after warm-up, as in torchvision's
-  // SequentialLR. False: they start with the run, and warm-up hides their first epochs, as in Apex's
-  // and timm's scripts.
+  // SequentialLR. False: they start with the run, and warm-up hides their first epochs, as in
+  // Apex's and timm's scripts.
   bool is_prefix = true;
 };
 

@@ -34,8 +34,8 @@ constexpr std::string_view kDdpTricks[] = {
     "--arch=toy_net", "--batch-size=1024", "--val-batch-size=1024", "--epochs=500", "--lr=0.1",
     "--momentum=0.9", "--nesterov", "--lookahead", "--warmup-epochs=10", "--warmup-decay=0",
     "--sched-on-updates=false", "--lr-scheduler=plateau", "--plateau-patience=10",
-    "--early-stopping=50", "--early-stopping-best=false", "--loss-div-batch", "--seed=42", "--seed-order=0", "--normalize=none",
-    "--amp"};
+    "--early-stopping=50", "--early-stopping-best=false", "--loss-div-batch", "--seed=42",
+    "--seed-order=0", "--normalize=none", "--amp"};
 // apex/examples/imagenet/main_amp.py: a rank's batch; the rate is that of 256 images per step.
 constexpr std::string_view kApexImagenet[] = {
     "--arch=resnet18", "--batch-size=256", "--epochs=90", "--lr=0.1", "--scale-lr",
