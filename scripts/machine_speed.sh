@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: scripts/machine_speed.sh
-# Prints this machine's speed for compilers and kernels, 1 being the machine of CONTRIBUTING's budgets. A fixed source
+# Prints "speed<tab>1.00": this machine's speed for compilers and kernels, 1 being the machine of CONTRIBUTING's budgets. A fixed source
 # is compiled and run, on two cores at once. Takes 10 s at speed 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,4 +18,4 @@ began=$EPOCHREALTIME
 measure 0 &
 measure 1
 wait $!
-awk -v a="$began" -v b="$EPOCHREALTIME" -v r=$reference_s 'BEGIN {printf "%.2f\n", r / (b - a)}'
+awk -v a="$began" -v b="$EPOCHREALTIME" -v r=$reference_s 'BEGIN {printf "speed\t%.2f\n", r / (b - a)}'

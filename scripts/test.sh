@@ -82,14 +82,11 @@ suite() {
     tee $results/"$preset".txt
 }
 
-# speed: for minutes that can be compared with other machines'.
-speed() { printf 'speed\t%s\n' "$(scripts/machine_speed.sh)" >>"$LOCKSTEP_MINUTES"; }
-
 commit=$(git rev-parse --short=7 HEAD 2>/dev/null) || commit=1
 export LOCKSTEP_TEST_SEED=${LOCKSTEP_TEST_SEED:-$((16#$commit))}
 echo "test: random orders have the commit's seed; LOCKSTEP_TEST_SEED=$LOCKSTEP_TEST_SEED repeats them"
 part packages scripts/setup.sh test || exit
-part "machine speed" speed
+part "machine speed" scripts/machine_speed.sh >>"$LOCKSTEP_MINUTES"
 status=0
 rm -rf build/{release,asan-ubsan,tsan}/gtest
 suite release all -j 2 || status=1
@@ -97,7 +94,7 @@ if [ "$mode" != --quick ]; then
   suite asan-ubsan "test_core test_kernels test_comm test_data" -j 2 -R '^test_(core|kernels|comm|data)\.' || status=1
   suite tsan "test_core test_comm" -j 2 -R '^test_(core|comm)\.' || status=1
 fi
-part "machine speed" speed
+part "machine speed" scripts/machine_speed.sh >>"$LOCKSTEP_MINUTES"
 if [ "$mode" = --all ]; then
   python3 tools/long_parts.py || status=1
 fi

@@ -215,7 +215,7 @@ void expect_answers(const ReducerOptions& base) {
   });
 }
 
-TEST(GradientSums, AttackA10_AnAnswerOfEachRankTravelsAlongAndChangesNoBit) {
+TEST(GradientSums, AnAnswerOfEachRankTravelsAlongAndChangesNoBit) {
   for (const Dtype wire : {Dtype::kF32, Dtype::kF16, Dtype::kBF16}) {
     for (const BucketCaps& caps : {BucketCaps{}, BucketCaps{1, 1}}) {
       for (const bool overlap : {true, false}) {

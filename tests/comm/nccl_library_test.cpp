@@ -47,7 +47,7 @@ TEST(NcclLibrary, RealOneIsTakenWhereItIs) {
 }
 
 // NCCL's threads may outlive static objects.
-TEST(CudaAuditA5, NcclIsNeverClosed) {
+TEST(NcclLibrary, NcclIsNeverClosed) {
   EXPECT_TRUE(std::is_trivially_destructible_v<Api>);
 }
 

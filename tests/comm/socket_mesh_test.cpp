@@ -75,7 +75,7 @@ UniqueFd stranger(const std::string& token) {
 }
 
 // Row C1: the queue was full of another user's connections, and the ranks fell back to MPI.
-TEST(SocketMesh, AttackC1_AFloodOfStrangersKeepsNoRankOut) {
+TEST(SocketMesh, AFloodOfStrangersKeepsNoRankOut) {
   Pair ranks;
   const bool may_change_user = ::geteuid() == 0;  // otherwise the flood comes from the same user
   std::vector<pid_t> strangers;

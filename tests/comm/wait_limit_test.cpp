@@ -58,13 +58,13 @@ class SlowParts : public ::testing::TestWithParam<Spawn> {
   std::function<bool(int rank)> is_stopped_;
 };
 
-TEST_P(SlowParts, AttackA2_ASlowRankIsWaitedForAndNamed) {
+TEST_P(SlowParts, ASlowRankIsWaitedForAndNamed) {
   EXPECT_THAT(spawn(milliseconds(400), std::chrono::seconds(60)),
               ElementsAre("rank 1 is still saving; the other ranks wait for 60 s at most"));
   EXPECT_THAT(spawn(milliseconds(0), std::chrono::seconds(60)), ElementsAre());
 }
 
-TEST_P(SlowParts, AttackA2_TheirLimitHasAMessageOfItsOwn) {
+TEST_P(SlowParts, TheirLimitHasAMessageOfItsOwn) {
   EXPECT_THAT(spawn(milliseconds(1500), std::chrono::seconds(1)),
               ElementsAre("rank 1 is still saving after 1 s"));
 }
@@ -78,7 +78,7 @@ TEST_P(SlowParts, AStoppedRankIsNotWaitedForAsASlowOne) {
   }
 }
 
-TEST_P(SlowParts, AttackA2_OtherWaitsKeepTheirDeadline) {
+TEST_P(SlowParts, OtherWaitsKeepTheirDeadline) {
   const auto body = [](Communicator& peers) {
     const SlowPart part{.doing = "saving", .limit = std::chrono::seconds(60), .tell = {}};
     peers.enter(&part);

@@ -210,7 +210,7 @@ class LittleMemory : public ArenaSource {
 constexpr CachingAllocator::Options kCutAll = {
     .holds = "parts", .arena_bytes = 1 << 20, .smallest_in_arenas = 0, .arena_unit = 512};
 
-TEST(CudaAuditA1, AShortageMakesAllAllocatorsOfASourceLetGo) {
+TEST(MemoryShortage, AShortageMakesAllAllocatorsOfASourceLetGo) {
   constexpr size_t kKiB = 1024;
   LittleMemory memory(4096 * kKiB);
   CachingAllocator one(memory), other(memory), parts(memory, kCutAll);
@@ -228,7 +228,7 @@ TEST(CudaAuditA1, AShortageMakesAllAllocatorsOfASourceLetGo) {
   other.free(all, 4096 * kKiB);
 }
 
-TEST(CudaAuditA1, ArenasThatAreHeldStay) {
+TEST(MemoryShortage, ArenasThatAreHeldStay) {
   constexpr size_t kMiB = 1 << 20;
   LittleMemory memory(4 * kMiB);
   CachingAllocator other(memory), parts(memory, kCutAll);
@@ -244,7 +244,7 @@ TEST(CudaAuditA1, ArenasThatAreHeldStay) {
 }
 
 // A tensor of half the size finds room where two of them were one, whatever is rounded elsewhere.
-TEST(CudaAuditA1, PartsAreRoundedToUnitsAlone) {
+TEST(MemoryShortage, PartsAreRoundedToUnitsAlone) {
   constexpr size_t kHalf = 300 * 512;
   CachingAllocator::Options options = kCutAll;
   options.first_arena_bytes = 2 * kHalf;
@@ -261,7 +261,7 @@ TEST(CudaAuditA1, PartsAreRoundedToUnitsAlone) {
   EXPECT_EQ(parts.stats().bytes_in_use, 0U);
 }
 
-TEST(CudaAuditA1, CachesAreLetGoBeforeArenasBecomeSmaller) {
+TEST(MemoryShortage, CachesAreLetGoBeforeArenasBecomeSmaller) {
   constexpr size_t kKiB = 1024;
   LittleMemory memory(4096 * kKiB);
   CachingAllocator::Options options = kCutAll;
@@ -274,7 +274,7 @@ TEST(CudaAuditA1, CachesAreLetGoBeforeArenasBecomeSmaller) {
 }
 
 // The last arena may be smaller than others.
-TEST(CudaAuditA1, WhatIsLeftOfAMemoryIsUsed) {
+TEST(MemoryShortage, WhatIsLeftOfAMemoryIsUsed) {
   LittleMemory memory((1 << 20) + 4096);
   CachingAllocator parts(memory, kCutAll);
   std::vector<void*> blocks;

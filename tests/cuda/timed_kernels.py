@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks on the emulated machine that bench_kernels times every kernel of a family that training steps launch.
 
-usage: tests/cuda/timed_kernels.py BIN audit.C6.norms|audit.C9.products      products: convolutions and linear layers
+usage: tests/cuda/timed_kernels.py BIN bench.norms|bench.products      products: convolutions and linear layers
 """
 
 import os
@@ -13,10 +13,10 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "tools"))
 from cuda_symbols import read_run  # noqa: E402
 
-UNITS = {"audit.C6.norms": ("norm_cuda: ",), "audit.C9.products": ("conv_cuda: ", "linear_cuda: ")}
+UNITS = {"bench.norms": ("norm_cuda: ",), "bench.products": ("conv_cuda: ", "linear_cuda: ")}
 BENCHES = {
-    "audit.C6.norms": "^cuda/batch_norm_.*/(f32|f16)/256x(64|2048)x",
-    "audit.C9.products": "^cuda/(conv2d_(forward|backward).*/(f32|f16)/(64|256x(64x56x64|128x56)x)"
+    "bench.norms": "^cuda/batch_norm_.*/(f32|f16)/256x(64|2048)x",
+    "bench.products": "^cuda/(conv2d_(forward|backward).*/(f32|f16)/(64|256x(64x56x64|128x56)x)"
     "|linear_.*/(f32|f16)/)",
 }
 NETWORKS = {"train_convnet": "convnet", "train_resnet": "resnet20"}

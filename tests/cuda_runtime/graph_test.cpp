@@ -53,7 +53,7 @@ TEST_F(CudaGraph, WaitingCannotBeRecorded) {
   EXPECT_EQ(first_byte(tensor), 4);
 }
 
-class CudaAuditC3 : public CudaGraph {
+class GraphPriorities : public CudaGraph {
  protected:
   // Records two branches that write one tensor, the second at a high priority.
   void branches() {
@@ -88,14 +88,14 @@ class CudaAuditC3 : public CudaGraph {
 };
 
 // The fake runs nodes of a high priority first, in one of its orders.
-TEST_F(CudaAuditC3, WithoutTheFlagNodesHaveTheLaunchStreamsPriority) {
+TEST_F(GraphPriorities, WithoutTheFlagNodesHaveTheLaunchStreamsPriority) {
   set_stream_order(StreamOrder::kEager);
   EXPECT_EQ(launched(0), std::pair(Priorities{{0, 3}}, 3));
   EXPECT_EQ(launched(cudaGraphInstantiateFlagUseNodePriority),
             std::pair(Priorities{{0, 2}, {-5, 1}}, 2));
 }
 
-TEST_F(CudaAuditC3, UnknownFlagsAreRefused) {
+TEST_F(GraphPriorities, UnknownFlagsAreRefused) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(stream_.cuda(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
@@ -106,7 +106,7 @@ TEST_F(CudaAuditC3, UnknownFlagsAreRefused) {
   cudaGraphDestroy(graph);
 }
 
-TEST_F(CudaAuditC3, ARecordedStreamKeepsItsPriority) {
+TEST_F(GraphPriorities, ARecordedStreamKeepsItsPriority) {
   const cuda::Graph graph = cuda::Graph::record(stream_.cuda(), [&] { branches(); });
   runtime_counters = {};
   graph.launch(stream_.cuda());

@@ -8,9 +8,9 @@ namespace {
 
 using namespace testing;
 
-class CudaAuditA3 : public RuntimeTest {
+class HostCopies : public RuntimeTest {
  protected:
-  CudaAuditA3() {
+  HostCopies() {
     fill(stream_, tensor_, kBefore);
     stream_.synchronize();
   }
@@ -28,7 +28,7 @@ class CudaAuditA3 : public RuntimeTest {
 };
 
 // The fake, as NVIDIA documents it: the bytes are staged on return, and no more.
-TEST_F(CudaAuditA3, FromOrdinaryMemoryABareCopyReturnsEarly) {
+TEST_F(HostCopies, FromOrdinaryMemoryABareCopyReturnsEarly) {
   float one = 1;
   ASSERT_EQ(cudaMemcpy(tensor_.bytes(), &one, sizeof(one), cudaMemcpyDefault), cudaSuccess);
   one = 2;
@@ -37,7 +37,7 @@ TEST_F(CudaAuditA3, FromOrdinaryMemoryABareCopyReturnsEarly) {
   EXPECT_EQ(seen_by_a_stream(), 1);
 }
 
-TEST_F(CudaAuditA3, WithinADeviceABareCopyDoesNotWait) {
+TEST_F(HostCopies, WithinADeviceABareCopyDoesNotWait) {
   fill(stream_, other_, 3);
   stream_.synchronize();
   ASSERT_EQ(cudaMemcpy(tensor_.bytes(), other_.bytes(), sizeof(float), cudaMemcpyDefault),
@@ -47,7 +47,7 @@ TEST_F(CudaAuditA3, WithinADeviceABareCopyDoesNotWait) {
   EXPECT_EQ(seen_by_a_stream(), 3);
 }
 
-TEST_F(CudaAuditA3, FromAndToPageLockedMemoryTheyAreDoneOnReturn) {
+TEST_F(HostCopies, FromAndToPageLockedMemoryTheyAreDoneOnReturn) {
   pinned_.data<float>()[0] = 4;
   ASSERT_EQ(cudaMemcpy(tensor_.bytes(), pinned_.bytes(), sizeof(float), cudaMemcpyDefault),
             cudaSuccess);
@@ -59,7 +59,7 @@ TEST_F(CudaAuditA3, FromAndToPageLockedMemoryTheyAreDoneOnReturn) {
 }
 
 // Ours, from a temporary that has ended when a stream reads the copy, and within the device.
-TEST_F(CudaAuditA3, CopiesWhenIdleAreThereOnReturn) {
+TEST_F(HostCopies, CopiesWhenIdleAreThereOnReturn) {
   const auto expect_copies = [&] {
     Tensor value = Tensor::empty({1}, Dtype::kF32);
     value.data<float>()[0] = 6;

@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expectation{"ReadTooEarly", Bug::kReadTooEarly},
         Expectation{"PinnedRefilledTooEarly", Bug::kPinnedRefilledTooEarly},
         Expectation{"MemoryReusedTooEarly", Bug::kMemoryReusedTooEarly},
-        Expectation{"CudaAuditA3BareCopy", Bug::kBareCopy},
+        Expectation{"BareCopy", Bug::kBareCopy},
         Expectation{"UnjoinedCapture", Bug::kUnjoinedCapture, cudaErrorStreamCaptureUnjoined},
         Expectation{
             "SynchronizeInCapture", Bug::kSynchronizeInCapture, cudaErrorStreamCaptureUnsupported}),

@@ -23,7 +23,7 @@ void install(const fs::path& file) {
   fs::create_symlink(fs::canonical(libc.dli_fname), file);
 }
 
-TEST(CudaAuditD4, LibrariesAreFoundInPackagesOfAnActivePython) {
+TEST(PythonPackages, LibrariesAreFoundInPackagesOfAnActivePython) {
   const TempDir dir;
   const std::string in_venv = dir / "venv/lib/python3.11/site-packages/nvidia/cudnn/lib/libx.so.9";
   const std::string users = dir / "user/lib/python3.12/site-packages/nvidia/cu13/lib/libx.so.9";
@@ -35,7 +35,7 @@ TEST(CudaAuditD4, LibrariesAreFoundInPackagesOfAnActivePython) {
   EXPECT_THAT(cuda::find_in_packages(prefixes, "libx.so.8"), ElementsAre());
 }
 
-TEST(CudaAuditD4, WhatTheLoaderDoesNotFindIsOpenedThere) {
+TEST(PythonPackages, WhatTheLoaderDoesNotFindIsOpenedThere) {
   const TempDir dir;
   install(dir / "lib/python3.11/site-packages/nvidia/cudnn/lib/lockstep_only.so.9");
   for (const char* variable : {"VIRTUAL_ENV", "PYTHONUSERBASE"}) {

@@ -19,7 +19,7 @@ TEST(CublasltLibrary, IsNone) {
   }
 }
 
-TEST(CudaAuditA5, CublasltIsNeverClosed) {
+TEST(CublasltStaysOpen, CublasltIsNeverClosed) {
   EXPECT_TRUE(std::is_trivially_destructible_v<Api>);
 }
 

@@ -60,13 +60,13 @@ TEST(CudnnLibrary, RealOneIsTaken) {
   EXPECT_GE(api().get_version(), 90000U);
 }
 
-TEST(CudaAuditA5, Cudnn90IsTaken) {
+TEST(CudnnVersions, Cudnn90IsTaken) {
   pretend("90000", this_cuda());
   EXPECT_EQ(Api(kFake).version(), "9.0.0");
 }
 
 // The program finds a cuDNN that the test's folder holds under the real one's name.
-TEST(CudaAuditA5, PlansWithoutACardSayWhichCudnnTheyNeed) {
+TEST(CudnnVersions, PlansWithoutACardSayWhichCudnnTheyNeed) {
   const std::string folder = lockstep::testing::path_of_program("../tests/cudnn/old");
   const lockstep::testing::ProgramOptions old_cudnn{
       .environment = {{"LD_LIBRARY_PATH", folder},
@@ -80,7 +80,7 @@ TEST(CudaAuditA5, PlansWithoutACardSayWhichCudnnTheyNeed) {
                         "here need 9.11.0 or newer)\n"));
 }
 
-TEST(CudaAuditA5, AnOldCudnnIsRefusedInThreeLines) {
+TEST(CudnnVersions, AnOldCudnnIsRefusedInThreeLines) {
   pretend("90000", this_cuda());
   const Api api(kFake);
   EXPECT_NO_THROW(api.require(90000, "these"));
@@ -94,7 +94,7 @@ TEST(CudaAuditA5, AnOldCudnnIsRefusedInThreeLines) {
   }
 }
 
-TEST(CudaAuditA5, CudnnStaysOpen) {
+TEST(CudnnVersions, CudnnStaysOpen) {
   pretend("90000", this_cuda());
   {
     const Api used(kFake);

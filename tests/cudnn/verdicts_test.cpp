@@ -114,7 +114,7 @@ void expect_same(const GraphSpec& spec, bool is_stricter, const std::string& wha
                                          << ", emulated " << got.step << ' ' << got.status;
 }
 
-TEST(CudaAuditA2Verdicts, AreRealCudnns) {
+TEST(EmulatedVerdicts, AreRealCudnns) {
   for (const auto type : {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16}) {
     for (const auto pass :
          {SpecPass::kForward, SpecPass::kBackwardData, SpecPass::kBackwardWeight}) {

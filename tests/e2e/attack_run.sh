@@ -12,7 +12,7 @@ fail() { echo "$*" >&2; exit 1; }
 train=(train_convnet --print-freq 1 --shards 2 --no-eval)
 program=("$root/build/release/bin/${train[0]}" "${train[@]:1}")
 
-# AttackB3: rank 1's oneDNN generates code for an older processor.
+# Rank 1's oneDNN generates code for an older processor.
 code=0
 # shellcheck disable=SC2016
 "$run" -np 2 "$(command -v bash)" -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || export DNNL_MAX_CPU_ISA=SSE41; exec "$@"' \
@@ -20,7 +20,7 @@ code=0
 [ $code = 5 ] || fail "B3: exit $code"
 grep -q 'ranks differ in instruction set of oneDNN' "$work/differ.log" || fail "B3: $(cat "$work/differ.log")"
 
-# AttackB5: the run trains or reports too little memory. If the dynamic loader fails, the exit code is 127.
+# The run trains or reports too little memory. If the dynamic loader fails, the exit code is 127.
 refused=0
 for mib in 140 150 160 165 170 175 190 200; do
   code=0
@@ -36,13 +36,13 @@ for mib in 140 150 160 165 170 175 190 200; do
 done
 [ $refused -gt 0 ] || fail "B5: no size was too little"
 
-# AttackB8
+# A misspelled variable.
 code=0
 LOCKSTEP_EPOCH=1 "${program[@]}" -o "$work/none" 2>"$work/variable.log" || code=$?
 [ $code = 2 ] || fail "B8: exit $code"
 grep -q 'LOCKSTEP_EPOCHS, or unset it' "$work/variable.log"
 
-# AttackB9: --mca takes the two words after it.
+# --mca takes the two words after it.
 "$run" -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true 2>"$work/mca.log" ||
   fail "B9: $(cat "$work/mca.log")"
 grep -q 'mpirun -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true' "$work/mca.log"
@@ -57,12 +57,12 @@ for words in "bench_allreduce --help" "bench_loader --help" "lockstep doctor" "t
   grep -q 'No space left on device' "$work/full.log" || fail "$words > /dev/full: $(cat "$work/full.log")"
 done
 
-# AttackC4: more than ten lines follow after the reader has exited.
+# More than ten lines follow after the reader has exited.
 LOCKSTEP_FAULT=slow:rank=0,ms=10 "$run" -np 2 "${train[@]}" --max-steps 40 -o "$work/paged" 2>&1 |
   head -1 >/dev/null || true
 grep -q '"exit_code": 0' "$work/paged/run.json" || fail "C4: the run ended with its pager"
 
-# AttackC2: what a killed job left in memory goes. The folder of a job that holds its lock stays: its processes may be
+# What a killed job left in memory goes. The folder of a job that holds its lock stays: its processes may be
 # in another PID namespace. Nothing is left elsewhere.
 folder=/dev/shm/lockstep.$(id -u).$(hostname)
 held=$folder.4194999.held
@@ -85,7 +85,7 @@ done
 exec 9<&-
 rmdir "$held"
 
-# AttackC5: only if this user may mount.
+# Only if this user may mount.
 small() { unshare -m sh -c 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"' sh "$@"; }
 small true 2>/dev/null || { echo "C5 needs root"; exit 0; }
 small "$run" -np 2 "${train[@]}" --max-steps 5 -o "$work/small" >"$work/small.log" 2>&1 ||

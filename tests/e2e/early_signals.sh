@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/early_signals.sh A3|A8: signals to scripts/run (tests/attacks.md). A3: SIGUSR1 during training, also
-# twice. A8: SIGTERM and SIGUSR1 while mpirun and the ranks start. No signal may be lost.
+# usage: tests/e2e/early_signals.sh training|starting: signals to scripts/run (tests/attacks.md). training: SIGUSR1, also
+# twice. starting: SIGTERM and SIGUSR1 while mpirun and the ranks start. No signal may be lost.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -24,7 +24,7 @@ expect_saved() {
   [ -e "$work/$1/checkpoints/last.safetensors" ]
 }
 
-A3() {
+training() {
   start user
   until grep -q 'Epoch: \[0\]' "$work/user.log"; do sleep 0.05; done
   kill -USR1 "$run"
@@ -43,7 +43,7 @@ wait_for_traps() {
   done
 }
 
-A8() {
+starting() {
   local signal ms code
   while read -r signal ms; do
     start "$signal$ms"

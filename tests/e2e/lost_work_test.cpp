@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // The directory of the first run is removed while it trains; meanwhile a second run begins there.
-TEST(AttackA1, ARunWhoseDirectoryWasRemovedKeepsItsWeightsAndTheNextOnes) {
+TEST(RemovedRunDirectory, ARunWhoseDirectoryWasRemovedKeepsItsWeightsAndTheNextOnes) {
   const TempDir dir;
   const std::string run = (dir / "run").string();
   const std::string script =
@@ -38,7 +38,7 @@ TEST(AttackA1, ARunWhoseDirectoryWasRemovedKeepsItsWeightsAndTheNextOnes) {
   EXPECT_EQ(fs::read_symlink(weights(dir / "run-2")), "step0000010.safetensors");
 }
 
-TEST(AttackA2, ASaveThatTakesLongerThanTheDeadlineIsWaitedFor) {
+TEST(SlowSave, ASaveThatTakesLongerThanTheDeadlineIsWaitedFor) {
   const TempDir dir;
   for (const char* transport : {"shm", "mpi"}) {
     const fs::path run = dir / transport;
@@ -56,7 +56,7 @@ TEST(AttackA2, ASaveThatTakesLongerThanTheDeadlineIsWaitedFor) {
   }
 }
 
-TEST(AttackA4, ResumingWithoutStateFilesRemovesNoWeights) {
+TEST(ResumeWithoutState, ResumingWithoutStateFilesRemovesNoWeights) {
   const TempDir dir;
   const Arguments line = convnet(dir / "run", {"--max-steps", "4", "--save-steps", "2"});
   ASSERT_EQ(run_program(line).exit_code, 0);
@@ -81,7 +81,7 @@ TEST(AttackA4, ResumingWithoutStateFilesRemovesNoWeights) {
   EXPECT_EQ(read_text(folder / "best.earlier-1.safetensors"), best);
 }
 
-TEST(AttackA9, WeightsThatAreNotFiniteAreNamedWithExit6) {
+TEST(NonFiniteWeights, WeightsThatAreNotFiniteAreNamedWithExit6) {
   const TempDir dir;
   ASSERT_EQ(run_program(convnet(dir / "run", {"--max-steps", "2"})).exit_code, 0);
   Safetensors content = read_safetensors(weights(dir / "run"));
@@ -124,7 +124,7 @@ TEST(Overwrite, AStartThatIsRefusedKeepsTheEarlierRun) {
 }
 
 // Steps take 0.3 s, and the ranks exchange figures every ten steps. Only one rank gets the signal.
-TEST(AttackA10, ASignalStopsTheRanksAfterTheStepInHand) {
+TEST(StopSignal, ASignalStopsTheRanksAfterTheStepInHand) {
   const TempDir dir;
   const ProgramResult result =
       run_ranks(2,

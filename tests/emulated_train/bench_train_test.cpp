@@ -27,7 +27,7 @@ double loss(const nlohmann::json& json) {
   return json.at("loss");
 }
 
-TEST(CudaAuditC8, BenchTrainStepsOnCudaWithResidentData) {
+TEST(BenchTrainOnCuda, BenchTrainStepsOnCudaWithResidentData) {
   const nlohmann::json cpu = measured({"--device", "cpu", "--threads", "1"});
   const nlohmann::json graph = measured({"--device", "cuda"});
   EXPECT_EQ(graph.at("device"), "cuda");
@@ -41,13 +41,13 @@ TEST(CudaAuditC8, BenchTrainStepsOnCudaWithResidentData) {
   EXPECT_EQ(loss(eager), loss(graph));
 }
 
-TEST(CudaAuditC8, BenchTrainTimesTheLoadersWayToo) {
+TEST(BenchTrainOnCuda, BenchTrainTimesTheLoadersWayToo) {
   const nlohmann::json json = measured({"--device", "cuda", "--with-input", "-j", "1"});
   EXPECT_EQ(json.at("input"), "loader");
   EXPECT_NE(loss(json), loss(measured({"--device", "cuda"})));
 }
 
-TEST(CudaAuditC8, BenchTrainStepsOnRanksThatMeetOverNccl) {
+TEST(BenchTrainOnCuda, BenchTrainStepsOnRanksThatMeetOverNccl) {
   const Arguments same = {"--device", "cuda", "--shards", "2", "--bn-groups", "2"};
   const nlohmann::json two = measured(same, 2);
   EXPECT_EQ(two.at("transport"), "nccl");
@@ -57,7 +57,7 @@ TEST(CudaAuditC8, BenchTrainStepsOnRanksThatMeetOverNccl) {
   EXPECT_EQ(loss(two), loss(measured(one)));
 }
 
-TEST(CudaAuditDayOne, AStepIsComparedWithTheCpuLayerByLayer) {
+TEST(StepAgainstCpu, AStepIsComparedWithTheCpuLayerByLayer) {
   for (const Arguments& precision :
        {Arguments{}, Arguments{"--opt-level", "O2", "--dtype", "f16"}}) {
     Arguments all = kTiny;

@@ -59,14 +59,14 @@ void choose_forms(Stream& stream, const trainers::PrecisionConfig& precision, Fo
   }
 }
 
-class CudaAuditA2 : public EmulatedProgram {
+class OverCudnn : public EmulatedProgram {
  protected:
-  CudaAuditA2() {
+  OverCudnn() {
     reset_runtime();
     set_stream_order(StreamOrder::kLazy);
     say("on");
   }
-  ~CudaAuditA2() override { unsetenv(kVariable); }
+  ~OverCudnn() override { unsetenv(kVariable); }
 
   static void say(const char* cudnn) { setenv(kVariable, cudnn, 1); }
 
@@ -95,7 +95,7 @@ class CudaAuditA2 : public EmulatedProgram {
   static constexpr const char* kVariable = "LOCKSTEP_EMULATION_CUDNN";
 };
 
-TEST_F(CudaAuditA2, StepsLearnWhatTheCpuLearns) {
+TEST_F(OverCudnn, StepsLearnWhatTheCpuLearns) {
   for (const Level& level : kLevels) {
     reset_runtime();
     const TinyResult want = train(run_of(level, Device::kCpu, 3));
@@ -127,7 +127,7 @@ Steps steps_of(const ProgramResult& result) {
 }
 
 // tests/long/cudnn_steps.py has more steps, pixels, ranks and orders.
-TEST_F(CudaAuditA2, ResNetsLearnWhatTheCpuLearnsOnRanksToo) {
+TEST_F(OverCudnn, ResNetsLearnWhatTheCpuLearnsOnRanksToo) {
   for (const char* network : {"resnet20", "narrow50"}) {
     for (const char* level : {"O0", "O2"}) {
       SCOPED_TRACE(std::string(network) + level);
@@ -153,7 +153,7 @@ TEST_F(CudaAuditA2, ResNetsLearnWhatTheCpuLearnsOnRanksToo) {
   }
 }
 
-TEST_F(CudaAuditA2, EnginesAreChosenWithTheirKnobs) {
+TEST_F(OverCudnn, EnginesAreChosenWithTheirKnobs) {
   const kernels::ConvolutionProblem problem{
       .in = {2, 8, 6, 6}, .weight = {8, 8, 3, 3}, .params = {1, 1, 1, 1}};
   const auto result_of = [&](const char* choice) {
@@ -177,7 +177,7 @@ TEST_F(CudaAuditA2, EnginesAreChosenWithTheirKnobs) {
 }
 
 // The sums of a form are of values that are not rounded yet: near, not the same bits.
-TEST_F(CudaAuditA2, FusedFormsLearnWhatOpsOfTheirOwnLearn) {
+TEST_F(OverCudnn, FusedFormsLearnWhatOpsOfTheirOwnLearn) {
   const Level level = kLevels[1];
   const TinyResult want = train(run_of(level, Device::kCuda, 3));
   EXPECT_EQ(launches_of("cudnn forward with sums"), 0);
@@ -192,7 +192,7 @@ TEST_F(CudaAuditA2, FusedFormsLearnWhatOpsOfTheirOwnLearn) {
   }
 }
 
-TEST_F(CudaAuditA2, AGraphAndAnyOrderOfStreamsLeaveTheBits) {
+TEST_F(OverCudnn, AGraphAndAnyOrderOfStreamsLeaveTheBits) {
   for (const Level& level : {kLevels[0], kLevels[1]}) {
     for (const Forms forms : {Forms::kNone, Forms::kAll}) {
       if (level.level == OptLevel::kO0 && forms == Forms::kAll) continue;  // no engines in f32
@@ -213,7 +213,7 @@ TEST_F(CudaAuditA2, AGraphAndAnyOrderOfStreamsLeaveTheBits) {
   }
 }
 
-TEST_F(CudaAuditA2, RanksGiveTheBitsOfOne) {
+TEST_F(OverCudnn, RanksGiveTheBitsOfOne) {
   for (const char* level : {"O0", "O2"}) {
     const std::string one = level + std::string("-1");
     expect_success(run(1, one, {"--opt-level", level}));
@@ -224,7 +224,7 @@ TEST_F(CudaAuditA2, RanksGiveTheBitsOfOne) {
 }
 
 // The engine by rule cuts a sum in two, the fastest one in three. A plan file keeps these knobs.
-TEST_F(CudaAuditA2, AutotuneTakesTheFastestAndItsFileGivesItAgain) {
+TEST_F(OverCudnn, AutotuneTakesTheFastestAndItsFileGivesItAgain) {
   const std::string file = (dir_ / "plans.json").string();
   expect_success(run(1, "rule"));
   expect_success(run(2, "timed", {"--autotune", "--plan-file", file}));
@@ -242,7 +242,7 @@ TEST_F(CudaAuditA2, AutotuneTakesTheFastestAndItsFileGivesItAgain) {
   expect_same_bits(dir_ / "timed", dir_ / "again");
 }
 
-TEST_F(CudaAuditA2, AutotunePassesOverEnginesThatDoNotRun) {
+TEST_F(OverCudnn, AutotunePassesOverEnginesThatDoNotRun) {
   say("fails-with-knobs");
   expect_success(run(1, "timed", {"--autotune"}));
   const nlohmann::json engines = read_json(dir_ / "timed" / "plans.json").at("convolutions");
@@ -252,12 +252,12 @@ TEST_F(CudaAuditA2, AutotunePassesOverEnginesThatDoNotRun) {
   }
 }
 
-TEST_F(CudaAuditA2, AnEngineThatTakesNoPlanGivesWayToTheNext) {
+TEST_F(OverCudnn, AnEngineThatTakesNoPlanGivesWayToTheNext) {
   say("refuses-plans");
   expect_success(run(1, "run"));
 }
 
-TEST_F(CudaAuditA2, SaysWhatIsWrongWithTheOneThatItFinds) {
+TEST_F(OverCudnn, SaysWhatIsWrongWithTheOneThatItFinds) {
   say("old-version");  // 9.7: too old to plan without a card, not to run on one
   expect_success(run(1, "run"));
   say("other-cuda");
@@ -270,7 +270,7 @@ TEST_F(CudaAuditA2, SaysWhatIsWrongWithTheOneThatItFinds) {
                "error: cuDNN has no plan for a convolution\n  why: forward f16 2x4x28x28");
 }
 
-TEST_F(CudaAuditA2, SaysWhatFailsWhileItRuns) {
+TEST_F(OverCudnn, SaysWhatFailsWhileItRuns) {
   say("fails-to-execute");
   expect_error(
       run(1, "run"), 5, "error: cuDNN refused to execute a convolution\n  why: status 5000");
@@ -281,14 +281,14 @@ TEST_F(CudaAuditA2, SaysWhatFailsWhileItRuns) {
 }
 
 // Nothing in a run can tell: the figures must.
-TEST_F(CudaAuditA2, AWrongResultShowsBesideTheCpu) {
+TEST_F(OverCudnn, AWrongResultShowsBesideTheCpu) {
   const TinyResult want = train(run_of({}, Device::kCpu, 3));
   say("wrong-result");
   const TinyResult got = train(run_of({}, Device::kCuda, 3));
   EXPECT_FALSE(distance(want.weights, got.weights) < 10 * kLevels[0].tolerance);
 }
 
-TEST_F(CudaAuditA2, VersionsAreRecordedAndCompared) {
+TEST_F(OverCudnn, VersionsAreRecordedAndCompared) {
   expect_success(run(2, "run"));
   EXPECT_EQ(read_json(dir_ / "run" / "run.json").at("versions").at("cudnn"), "9.19.0");
   Arguments line = {"sh",

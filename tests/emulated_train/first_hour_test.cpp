@@ -30,12 +30,12 @@ class FirstHour : public EmulatedProgram {
   }
 };
 
-class CudaAuditD1 : public FirstHour {};
-class CudaAuditD4 : public FirstHour {};
-class CudaAuditD5 : public FirstHour {};
-class CudaAuditD6 : public FirstHour {};
+class BrokenDriver : public FirstHour {};
+class CudnnAbsent : public FirstHour {};
+class ProductsInF32 : public FirstHour {};
+class WithoutNccl : public FirstHour {};
 
-TEST_F(CudaAuditD1, NoDriverThatFailsMeansASilentRunOnTheCpu) {
+TEST_F(BrokenDriver, NoDriverThatFailsMeansASilentRunOnTheCpu) {
   for (const auto& [driver, what] :
        {std::pair("too-old", "the CUDA driver is too old: it knows CUDA 11.8, this build uses "),
         std::pair("broken", "CUDA does not start: cudaErrorSystemNotReady: ")}) {
@@ -55,7 +55,7 @@ TEST_F(CudaAuditD1, NoDriverThatFailsMeansASilentRunOnTheCpu) {
   }
 }
 
-TEST_F(CudaAuditD1, WhoAskedForTheCpuOrHasNoGpuIsNotWarned) {
+TEST_F(BrokenDriver, WhoAskedForTheCpuOrHasNoGpuIsNotWarned) {
   expect_said(
       run({{"LOCKSTEP_EMULATION_DRIVER", "too-old"}}, {"--device", "cpu"}).err, "driver", 0);
   expect_said(run({{"LOCKSTEP_EMULATION_DEVICES", "0"}, {"CUDA_VISIBLE_DEVICES", ""}}).err,
@@ -66,7 +66,7 @@ TEST_F(CudaAuditD1, WhoAskedForTheCpuOrHasNoGpuIsNotWarned) {
   expect_said(hidden.err, "no CUDA device is visible: no CUDA-capable device is detected (");
 }
 
-TEST_F(CudaAuditD4, ConvolutionsWithoutCudnnAreSaidAtTheStart) {
+TEST_F(CudnnAbsent, ConvolutionsWithoutCudnnAreSaidAtTheStart) {
   const ProgramResult result = run({});
   expect_success(result);
   EXPECT_EQ(device_of_run(), "cuda");
@@ -78,7 +78,7 @@ TEST_F(CudaAuditD4, ConvolutionsWithoutCudnnAreSaidAtTheStart) {
   expect_said(page.out, "convolutions   Lockstep's own kernels\n");
 }
 
-TEST_F(CudaAuditD5, ProductsInF32AreSaidOnce) {
+TEST_F(ProductsInF32, ProductsInF32AreSaidOnce) {
   const std::string note = "note: products are in f32, ";
   expect_said(run({}).err, note);
   expect_said(run({}, {"--opt-level", "O2"}).err, note, 0);
@@ -86,7 +86,7 @@ TEST_F(CudaAuditD5, ProductsInF32AreSaidOnce) {
 }
 
 // The host is the last that gradients can travel through, and each step down is said.
-TEST_F(CudaAuditD6, WithoutNcclGradientsTravelOtherwiseWithANote) {
+TEST_F(WithoutNccl, WithoutNcclGradientsTravelOtherwiseWithANote) {
   const Environment machine = {{"LOCKSTEP_EMULATION_DEVICES", "2"},
                                {"LOCKSTEP_EMULATION_NCCL", "missing"}};
   const ProgramResult over_ipc = run(machine, {}, 2);

@@ -100,11 +100,11 @@ class MemoryLimit : public ::testing::Test {
   ~MemoryLimit() override { emulation::reset_runtime(); }
 };
 
-class CudaAuditA1 : public MemoryLimit {};
-class CudaAuditC4 : public MemoryLimit {};
+class GraphMemory : public MemoryLimit {};
+class PlannedMemory : public MemoryLimit {};
 
 // Activations are a third of all: twice, they would not fit.
-TEST_F(CudaAuditA1, AGraphHasOneCopyOfActivations) {
+TEST_F(GraphMemory, AGraphHasOneCopyOfActivations) {
   const ResolvedRun run = two_epochs(6, true);
   const MemoryPlan plan = plan_of(run);
   limit(plan.needed() * 11 / 10);
@@ -112,13 +112,13 @@ TEST_F(CudaAuditA1, AGraphHasOneCopyOfActivations) {
   EXPECT_EQ(runtime_counters.graph_launches, 3);
 }
 
-TEST_F(CudaAuditC4, WhatThePlanPromisesTrainsWithoutAGraphToo) {
+TEST_F(PlannedMemory, WhatThePlanPromisesTrainsWithoutAGraphToo) {
   const ResolvedRun run = two_epochs(4, false);
   limit(plan_of(run).needed() * 11 / 10);
   train(run);
 }
 
-TEST_F(CudaAuditC4, TheLargestBatchIsTheLastThatFits) {
+TEST_F(PlannedMemory, TheLargestBatchIsTheLastThatFits) {
   ResolvedRun run = two_epochs(6, true);
   const int64_t memory = plan_of(run).needed();
   for (const int64_t images : {6, 12, 24}) {
@@ -147,18 +147,18 @@ class NearTheLimit : public EmulatedProgram {
   }
 };
 
-class CudaAuditA1Programs : public NearTheLimit {};
-class CudaAuditC4Programs : public NearTheLimit {};
+class ProgramsInPlannedMemory : public NearTheLimit {};
+class ProgramsBeyondMemory : public NearTheLimit {};
 
 // Few large tensors leave the worst holes. Pools of just below 2 and 4 MiB have no room to spare.
-TEST_F(CudaAuditA1Programs, AConvNetTrainsInWhatThePlanPromises) {
+TEST_F(ProgramsInPlannedMemory, AConvNetTrainsInWhatThePlanPromises) {
   expect_success(train("graph", 15, true, needed(15, true) * 11 / 10));
   expect_success(train("larger", 30, true, needed(30, true) * 11 / 10));
   expect_success(train("eager", 15, false, needed(15, false) * 11 / 10));
   expect_success(train("larger eager", 60, false, needed(60, false) * 11 / 10));
 }
 
-TEST_F(CudaAuditC4Programs, RefuseBeforeTheFirstStep) {
+TEST_F(ProgramsBeyondMemory, RefuseBeforeTheFirstStep) {
   const ProgramResult refused = train("run", 16, true, needed(16, true) * 9 / 10);
   EXPECT_EQ(refused.exit_code, 5) << said(refused);
   EXPECT_EQ(count_of(refused.err, "a step of 16 images per rank does not fit the GPU's memory\n"),
@@ -172,7 +172,7 @@ TEST_F(CudaAuditC4Programs, RefuseBeforeTheFirstStep) {
 
 // Ranks that share a GPU share its memory. A launcher may show each rank a GPU of its own as the
 // only one.
-TEST_F(CudaAuditC4Programs, RanksThatShowTheirOwnGpuHaveAllOfIt) {
+TEST_F(ProgramsBeyondMemory, RanksThatShowTheirOwnGpuHaveAllOfIt) {
   const std::string bytes = std::to_string(needed(8, true) * 3 / 2);
   const auto train = [&](const std::string& run, const std::string& mask) {
     const std::string script = "CUDA_VISIBLE_DEVICES=" + mask + " exec \"$0\" \"$@\"";

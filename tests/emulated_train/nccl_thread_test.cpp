@@ -45,9 +45,9 @@ class NcclThread : public ::testing::Test {
   Algorithm algorithm_ = Algorithm::kLibrary;
 };
 
-class CudaAuditC5 : public NcclThread {};
+class NcclThread : public NcclThread {};
 
-TEST_F(CudaAuditC5, AGraphRecordsWhatAnotherThreadLaunches) {
+TEST_F(NcclThread, AGraphRecordsWhatAnotherThreadLaunches) {
   sum();
   EXPECT_EQ(runtime_counters.nccl_launches_elsewhere, 1);
   {
@@ -61,16 +61,16 @@ TEST_F(CudaAuditC5, AGraphRecordsWhatAnotherThreadLaunches) {
 }
 
 // The mode that core/cuda/graph.cpp must not take: NCCL's thread does what other threads may do.
-TEST_F(CudaAuditC5, ACaptureThatConcernsAllThreadsBreaksNccl) {
+TEST_F(NcclThread, ACaptureThatConcernsAllThreadsBreaksNccl) {
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(compute_->cuda(), cudaStreamCaptureModeGlobal), cudaSuccess);
   EXPECT_THROW(sum(), CommError);
   EXPECT_NE(cudaStreamEndCapture(compute_->cuda(), &graph), cudaSuccess);
 }
 
-class CudaAuditC3 : public NcclThread {};
+class ExchangePriority : public NcclThread {};
 
-TEST_F(CudaAuditC3, TheExchangesPriorityOutlivesTheRecording) {
+TEST_F(ExchangePriority, TheExchangesPriorityOutlivesTheRecording) {
   algorithm_ = Algorithm::kTree;
   const cuda::Graph graph = cuda::Graph::record(compute_->cuda(), [&] {
     (void)cudaMemsetAsync(buckets_[0].values.bytes(), 0, 4, compute_->cuda());

@@ -9,7 +9,7 @@
 namespace lockstep::testing::trainer_memory_test {
 namespace {
 
-TEST(CudaAuditA1Trainer, AnEvaluationTakesNoMemoryOfItsOwn) {
+TEST(TrainerMemory, AnEvaluationTakesNoMemoryOfItsOwn) {
   emulation::reset_runtime();
   emulation::set_stream_order(emulation::StreamOrder::kLazy);
   comm::SingleCommunicator alone;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs bench/gpu_suite.sh on the emulated machine: each part must pass, and the page must name its measurements.
 
-usage: tests/emulation/suite_rehearsal.py BIN audit.C7.nccl|audit.C8.steps|gpu_suite.rest
+usage: tests/emulation/suite_rehearsal.py BIN gpu_suite.nccl|gpu_suite.steps|gpu_suite.rest
 """
 
 import json

@@ -50,7 +50,7 @@ Tensor all_halves(Dtype dtype) {
   return values;
 }
 
-TEST(CudaAuditA5, PortableCastsGiveTheSameBits) {
+TEST(PortableKernels, PortableCastsGiveTheSameBits) {
   constexpr Dtype kAll[] = {Dtype::kF32, Dtype::kF16, Dtype::kBF16};
   Stream stream;
   for (const Dtype from : kAll) {
@@ -65,7 +65,7 @@ TEST(CudaAuditA5, PortableCastsGiveTheSameBits) {
   }
 }
 
-TEST(CudaAuditA5, PortableImagesHaveTheSameBits) {
+TEST(PortableKernels, PortableImagesHaveTheSameBits) {
   Stream stream;
   Tensor in = Tensor::empty({2, 3, 16, 17}, Dtype::kU8);
   for (int64_t i = 0; i < in.numel(); ++i) in.data<uint8_t>()[i] = static_cast<uint8_t>(i * 7);

@@ -154,7 +154,7 @@ FAULTS = [
 
 PROGRAMS = [("test_cuda_fast", "*CudaConv2d*", {}),
             ("test_cuda_fast", "*CudaConv2d*", {"LOCKSTEP_EMULATION_STREAMS": "random:3"}),
-            ("test_emulated_train", "CudaAuditA2.Steps*:CudaAuditA2.Engines*:CudaAuditA2.Fused*", {})]
+            ("test_emulated_train", "OverCudnn.Steps*:OverCudnn.Engines*:OverCudnn.Fused*", {})]
 
 
 def last_command(target):

@@ -21,12 +21,12 @@ WAYS = ["", "--no-graph", "--autotune", "--no-graph --autotune"]
 # Assertions that ask for the graph that --no-graph takes away. All others of such a test must hold.
 GRAPH = re.compile(r'graph_launches|graph\.launches|one graph per step|(more|few)\[[01]\] - few\[[01]\]|"graph"')
 EXPECTED = {  # tests that ask for another way themselves
-    "CudaAuditA1Programs.*": "plans the workspace of engines by rule; timed ones take more, and the run is refused",
-    "CudaAuditA2.AutotuneTakesTheFastestAndItsFileGivesItAgain":
+    "ProgramsInPlannedMemory.*": "plans the workspace of engines by rule; timed ones take more, and the run is refused",
+    "OverCudnn.AutotuneTakesTheFastestAndItsFileGivesItAgain":
         "compares a run by rule with a timed one; here both are timed",
-    "CudaAuditA2.SaysWhatFailsWhileItRuns":
+    "OverCudnn.SaysWhatFailsWhileItRuns":
         "expects the message of a run by rule; a timed one passes over the engine and says that none is left",
-    "CudaAuditD4.ConvolutionsWithoutCudnnAreSaidAtTheStart": "asks for a run without cuDNN, which is there",
+    "CudnnAbsent.ConvolutionsWithoutCudnnAreSaidAtTheStart": "asks for a run without cuDNN, which is there",
     "OneRank.WithoutCudnnThereAreNoEnginesToChoose": "runs without cuDNN, where --autotune is refused",
 }
 

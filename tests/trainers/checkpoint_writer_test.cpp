@@ -223,7 +223,7 @@ TEST_F(Writer, AKillAtAnyMomentLeavesASoundCheckpoint) {
   EXPECT_GT(newest, 1);
 }
 
-TEST_F(Writer, AttackA4_ModelsWithoutTheirStateStay) {
+TEST_F(Writer, ModelsWithoutTheirStateStay) {
   write_tiny(dir_.path(), run_, 10);
   fs::remove(dir_ / "step0000010.state.safetensors");
   CheckpointWriter to = writer(1);
@@ -232,7 +232,7 @@ TEST_F(Writer, AttackA4_ModelsWithoutTheirStateStay) {
   EXPECT_THAT(steps_in(dir_.path()), ElementsAre(30));
 }
 
-TEST_F(Writer, AttackA5_AFolderThatMayNotBeReadForAWhileCostsOneSave) {
+TEST_F(Writer, AFolderThatMayNotBeReadForAWhileCostsOneSave) {
   const pid_t child = fork();
   if (child == 0) {
     CheckpointWriter to = writer(1);
@@ -266,7 +266,7 @@ bool forbid_links() {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-TEST_F(Writer, AttackA6_WithoutLinksSavesCountAndOldOnesGo) {
+TEST_F(Writer, WithoutLinksSavesCountAndOldOnesGo) {
   constexpr int kNoFilter = 77;
   const fs::path said = dir_ / "said";
   const pid_t child = fork();

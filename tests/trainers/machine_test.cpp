@@ -130,7 +130,7 @@ TEST(Doctor, ReadsTheLeastLimitOfNestedCgroups) {
   EXPECT_EQ(read_cgroup(dir.path()).memory, 2000);
 }
 
-TEST(CudaAuditD1, AGpuBesideABuildOrAProcessWithoutCudaIsSaid) {
+TEST(UnusedGpu, AGpuBesideABuildOrAProcessWithoutCudaIsSaid) {
   const TempDir dir;
   EXPECT_FALSE(has_gpu_traces(dir.path()));
   std::filesystem::create_directories(dir / "dev");
@@ -151,7 +151,7 @@ TEST(CudaAuditD1, AGpuBesideABuildOrAProcessWithoutCudaIsSaid) {
             "scripts/setup.sh cuda, then LOCKSTEP_CUDA=ON scripts/build_training.sh");
 }
 
-TEST(CudaAuditD4, ABuildWithoutCudnnSaysWhatInstallsIt) {
+TEST(MissingCudnn, ABuildWithoutCudnnSaysWhatInstallsIt) {
   EXPECT_FALSE(no_cudnn({.version = "9.19.0"}, "13.0"));
   EXPECT_EQ(start_line(no_cudnn({.problem = "this build has no cuDNN"}, "12.9").value()),
             "lockstep: warning: convolutions run on Lockstep's own kernels, which are slow: this "
@@ -159,7 +159,7 @@ TEST(CudaAuditD4, ABuildWithoutCudnnSaysWhatInstallsIt) {
             "scripts/build_training.sh");
 }
 
-TEST(CudaAuditD6, AnOldCardIsExplained) {
+TEST(OldCard, AnOldCardIsExplained) {
   Machine machine = {.cuda = gpus(2), .host = usual_host()};
   machine.cuda.devices[1].major = 7;
   EXPECT_FALSE(machine.can_train());

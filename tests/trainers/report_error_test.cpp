@@ -133,7 +133,7 @@ TEST_F(ReportError, ForeignExceptionsAreBugs) {
   EXPECT_NE(text.find("bug"), std::string::npos);
 }
 
-TEST(OnAllRanks, AttackA2_ARankThatOpensItsDataSlowlyIsWaitedForAndNamed) {
+TEST(OnAllRanks, ARankThatOpensItsDataSlowlyIsWaitedForAndNamed) {
   constexpr std::chrono::milliseconds kDeadline(100);
   ::testing::internal::CaptureStderr();
   comm::spawn_ranks(

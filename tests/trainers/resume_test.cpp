@@ -94,7 +94,7 @@ TEST_F(FindResumePoint, AutoStartsAfreshOnlyWhereThereIsNothingToLose) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("there is no checkpoint in " + run_.string())));
 }
 
-TEST_F(FindResumePoint, AttackA4_AutoReplacesNoModelsWhoseStateIsMissing) {
+TEST_F(FindResumePoint, AutoReplacesNoModelsWhoseStateIsMissing) {
   for (const int64_t step : {10, 20, 30}) {
     fs::remove(state_file_of(run_ / "checkpoints" / model_file_name(step)));
   }

@@ -268,7 +268,7 @@ class DisturbedRun : public ::testing::Test {
                      }};
 };
 
-TEST_F(DisturbedRun, AttackA1_AnotherRunAtItsPathIsLeftAlone) {
+TEST_F(DisturbedRun, AnotherRunAtItsPathIsLeftAlone) {
   fs::remove_all(dir_ / "run");
   RunDirectory other(dir_ / "run", ExistingRun::kRefuse);
   write_file_atomically(other.checkpoints(), "step0000001.safetensors", "other's");
@@ -285,7 +285,7 @@ TEST_F(DisturbedRun, AttackA1_AnotherRunAtItsPathIsLeftAlone) {
       << said_[0];
 }
 
-TEST_F(DisturbedRun, AttackA1_ARemovedFolderIsMadeAgain) {
+TEST_F(DisturbedRun, ARemovedFolderIsMadeAgain) {
   fs::remove_all(dir_ / "run");
   save("mine");
   EXPECT_EQ(mine_.path(), dir_ / "run");
@@ -293,7 +293,7 @@ TEST_F(DisturbedRun, AttackA1_ARemovedFolderIsMadeAgain) {
   EXPECT_TRUE(contains(error_text<UsageError>(dir_ / "run"), "in use by another run"));
 }
 
-TEST_F(DisturbedRun, AttackA1_AMovedFolderIsFollowed) {
+TEST_F(DisturbedRun, AMovedFolderIsFollowed) {
   fs::rename(dir_ / "run", dir_ / "moved");
   RunDirectory other(dir_ / "run", ExistingRun::kRefuse);
   save("mine");
@@ -304,7 +304,7 @@ TEST_F(DisturbedRun, AttackA1_AMovedFolderIsFollowed) {
   EXPECT_TRUE(contains(said_[0], "this run goes on in " + (dir_ / "moved").string())) << said_[0];
 }
 
-TEST_F(DisturbedRun, AttackA1_ALockThatWasRemovedIsTakenAgain) {
+TEST_F(DisturbedRun, ALockThatWasRemovedIsTakenAgain) {
   fs::remove(dir_ / "run/.lock");
   save("mine");
   EXPECT_TRUE(contains(error_text<UsageError>(dir_ / "run", ExistingRun::kContinue), "in use"));
@@ -315,7 +315,7 @@ TEST_F(DisturbedRun, AttackA1_ALockThatWasRemovedIsTakenAgain) {
   EXPECT_EQ(read_text(dir_ / "run-2/checkpoints/step0000001.safetensors"), "mine again");
 }
 
-TEST_F(DisturbedRun, AttackA7_RemovedCheckpointsGetANewFolder) {
+TEST_F(DisturbedRun, RemovedCheckpointsGetANewFolder) {
   fs::remove_all(dir_ / "run/checkpoints");
   save("mine");
   EXPECT_EQ(read_text(dir_ / "run/checkpoints/step0000001.safetensors"), "mine");
@@ -323,7 +323,7 @@ TEST_F(DisturbedRun, AttackA7_RemovedCheckpointsGetANewFolder) {
   EXPECT_TRUE(contains(said_[0], "checkpoints was removed or replaced")) << said_[0];
 }
 
-TEST(AttackC6, WhatAKilledRunLeftUnfinishedIsRemoved) {
+TEST(UnfinishedFiles, WhatAKilledRunLeftUnfinishedIsRemoved) {
   const TempDir dir;
   {
     const RunDirectory killed(dir / "run", ExistingRun::kRefuse);

@@ -55,7 +55,7 @@ std::string verdict_on(const char* key, const std::string& text) {
   return "accepted";
 }
 
-TEST(AttackB1, NothingIsDividedByZero) {
+TEST(PartsOfABatch, NothingIsDividedByZero) {
   ASSERT_EQ(verdict_on(tiny_record()), "accepted");
   CheckpointRecord record = tiny_record();
   record.run.micro_steps = 0;
@@ -71,7 +71,7 @@ TEST(AttackB1, NothingIsDividedByZero) {
   EXPECT_EQ(verdict_on(record), "4: its 'shards' is 0, expected 1 to 65536");
 }
 
-TEST(AttackB1, PartsThatDoNotFitTogetherAreRefused) {
+TEST(PartsOfABatch, PartsThatDoNotFitTogetherAreRefused) {
   CheckpointRecord record = tiny_record();
   record.run.shards = 6;
   EXPECT_EQ(verdict_on(record), "4: its 'shards' is 6, no multiple of bn_groups, 4");
@@ -81,7 +81,7 @@ TEST(AttackB1, PartsThatDoNotFitTogetherAreRefused) {
             "4: its 'global_batch' is 60, no multiple of bn_groups times micro_steps, 8");
 }
 
-TEST(AttackB2, AbsurdPlacesAndCountsAreRefused) {
+TEST(RecordedNumbers, AbsurdPlacesAndCountsAreRefused) {
   constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
   const std::vector<std::pair<const char*, int64_t TrainingPosition::*>> places = {
       {"steps", &TrainingPosition::steps},
@@ -101,7 +101,7 @@ TEST(AttackB2, AbsurdPlacesAndCountsAreRefused) {
   EXPECT_EQ(verdict_on(record), "4: its 'epoch_sums.correct5' is 321, expected 0 to 320");
 }
 
-TEST(AttackB2, NumbersOfAnotherKindAreRefused) {
+TEST(RecordedNumbers, NumbersOfAnotherKindAreRefused) {
   const auto sums = [](const std::string& correct1) {
     return R"({"steps":5,"images":320,"loss":0.5,"correct5":200,"correct1":)" + correct1 + "}";
   };
@@ -112,7 +112,7 @@ TEST(AttackB2, NumbersOfAnotherKindAreRefused) {
   EXPECT_THAT(verdict_on("steps", "9223372036854775807"), HasSubstr("its 'steps' is"));
 }
 
-TEST(AttackB2, APlaceOutsideItsEpochIsRefused) {
+TEST(RecordedNumbers, APlaceOutsideItsEpochIsRefused) {
   const auto accepts = [](int64_t steps, int64_t steps_of_epoch) {
     TrainingPosition at = tiny_position(steps);
     at.sums.steps = steps_of_epoch;
@@ -130,7 +130,7 @@ TEST(AttackB2, APlaceOutsideItsEpochIsRefused) {
   EXPECT_FALSE(accepts(41, 11));
 }
 
-TEST(AttackB2, StatesInsideTheRecordAreReadAlike) {
+TEST(RecordedNumbers, StatesInsideTheRecordAreReadAlike) {
   EarlyStopping stopping(EarlyStoppingConfig{.patience = 3});
   EXPECT_NO_THROW(stopping.restore(R"({"worse_epochs":2})"));
   for (const char* text : {R"({"worse_epochs":9e95})", R"({"worse_epochs":9223372036854775807})"}) {

@@ -41,7 +41,7 @@ using testing::write_text;
 
 constexpr const char* kClear = "\x1b[2J";  // clears the screen
 
-TEST(AttackB3, RanksCompareOnednnsVersionAndInstructionSet) {
+TEST(OnednnVersions, RanksCompareOnednnsVersionAndInstructionSet) {
   const auto fields = program_fields();
   const auto holds = [](const char* name, const std::string& value) {
     return Contains(
@@ -54,7 +54,7 @@ TEST(AttackB3, RanksCompareOnednnsVersionAndInstructionSet) {
   EXPECT_EQ(kernels::onednn_isa().find(':'), std::string::npos);
 }
 
-TEST(AttackB3, ARunThatGoesOnWithAnotherInstructionSetSaysSo) {
+TEST(OnednnVersions, ARunThatGoesOnWithAnotherInstructionSetSaysSo) {
   RunIdentity before = tiny_identity();
   RunIdentity now = before;
   now.environment["onednn_isa"] = "avx2";
@@ -79,7 +79,7 @@ bool write_huge_weights(const fs::path& file) {
   return !error;
 }
 
-TEST(AttackB6, WeightsAreComparedByNameBeforeTheyAreRead) {
+TEST(WeightsHeader, WeightsAreComparedByNameBeforeTheyAreRead) {
   const TempDir dir;
   if (!write_huge_weights(dir / "w.safetensors")) GTEST_SKIP() << "no sparse files here";
   TinyRun run(1);
@@ -92,7 +92,7 @@ TEST(AttackB6, WeightsAreComparedByNameBeforeTheyAreRead) {
   }
 }
 
-TEST(AttackB6, WeightsOfATensorBeyondMemoryAreRefused) {
+TEST(WeightsHeader, WeightsOfATensorBeyondMemoryAreRefused) {
   const TempDir dir;
   if (!write_huge_weights(dir / "w.safetensors")) GTEST_SKIP() << "no sparse files here";
   try {
@@ -103,7 +103,7 @@ TEST(AttackB6, WeightsOfATensorBeyondMemoryAreRefused) {
   }
 }
 
-TEST(AttackB6, ACheckpointThatIsNoneIsRefusedByItsHeader) {
+TEST(WeightsHeader, ACheckpointThatIsNoneIsRefusedByItsHeader) {
   const TempDir dir;
   const fs::path file = dir / model_file_name(20);
   if (!write_huge_weights(file)) GTEST_SKIP() << "no sparse files here";
@@ -116,7 +116,7 @@ TEST(AttackB6, ACheckpointThatIsNoneIsRefusedByItsHeader) {
   }
 }
 
-TEST(AttackB6, WeightsThatFitAreReadAsBefore) {
+TEST(WeightsHeader, WeightsThatFitAreReadAsBefore) {
   const TempDir dir;
   const TinyRun source(1);
   TinyRun target(2);
@@ -131,7 +131,7 @@ TEST(AttackB6, WeightsThatFitAreReadAsBefore) {
   EXPECT_EQ(state_digest(target.model), state_digest(source.model));
 }
 
-TEST(AttackB5, OutOfMemoryIsTheEnvironmentsFault) {
+TEST(OutOfMemory, OutOfMemoryIsTheEnvironmentsFault) {
   const Error error = as_error(std::bad_alloc());
   EXPECT_EQ(error.code(), ExitCode::kEnvironment);
   EXPECT_EQ(std::string(error.what()), "out of memory");
@@ -142,7 +142,7 @@ TEST(AttackB5, OutOfMemoryIsTheEnvironmentsFault) {
   EXPECT_EQ(as_error(std::runtime_error("?")).code(), ExitCode::kInternal);
 }
 
-TEST(AttackB7, ErrorsShowControlCharactersAsText) {
+TEST(ControlCharacters, ErrorsShowControlCharactersAsText) {
   const std::string text = format_error(DataError(kClear,
                                                   "a\x1b]0;b\x07",
                                                   "\xc2\x9b"
@@ -151,7 +151,7 @@ TEST(AttackB7, ErrorsShowControlCharactersAsText) {
   EXPECT_EQ(format_error(DataError("größer · 日本")), "lockstep: error: größer · 日本\n");
 }
 
-TEST(AttackB7, ADigestOfACheckpointIsPrintable) {
+TEST(ControlCharacters, ADigestOfACheckpointIsPrintable) {
   RunIdentity before = tiny_identity();
   before.data_digest = kClear;
   const Options options = options_of("");
@@ -163,7 +163,7 @@ TEST(AttackB7, ADigestOfACheckpointIsPrintable) {
   }
 }
 
-TEST(AttackB7, WhatAReplayReadsIsPrintable) {
+TEST(ControlCharacters, WhatAReplayReadsIsPrintable) {
   const TempDir dir;
   const std::string run = R"({"argv":["NAME"],"flags":{},"resumed":null,"ranks":[{}],)"
                           R"("data_digest":"0","run":{"global_batch":8,"micro_steps":1,)"
@@ -183,7 +183,7 @@ TEST(AttackB7, WhatAReplayReadsIsPrintable) {
   }
 }
 
-TEST(AttackB8, AFaultOfAHundredKilobytesIsRefused) {
+TEST(FaultVariable, AFaultOfAHundredKilobytesIsRefused) {
   for (const std::string& text : {std::string(100'000, 'a'),
                                   "inf:rank=1,step=1,layer=" + std::string(100'000, 'a') + " ",
                                   "kill:rank=1,step=1" + std::string(100'000, ','),
@@ -194,7 +194,7 @@ TEST(AttackB8, AFaultOfAHundredKilobytesIsRefused) {
   }
 }
 
-TEST(AttackB8, MisspelledVariablesAreRefused) {
+TEST(FaultVariable, MisspelledVariablesAreRefused) {
   const auto refusal = [](std::vector<const char*> variables) -> std::string {
     variables.push_back(nullptr);
     const auto error = usage_error([&] { check_variables(variables.data()); });

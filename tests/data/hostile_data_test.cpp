@@ -39,7 +39,7 @@ std::vector<std::string> paths_of(const ClassFolders& folders) {
 }
 
 // Two links to the folder itself were walked 2^40 times.
-TEST(AttackB4, LinksToFoldersAboveNeitherHangNorRepeatImages) {
+TEST(LinkedFolders, LinksToFoldersAboveNeitherHangNorRepeatImages) {
   const TempDir dir;
   for (const char* path : {"ants/1.jpg", "ants/deep/2.jpg", "bees/3.jpg"}) {
     write_file(dir / path, {0});
@@ -53,7 +53,7 @@ TEST(AttackB4, LinksToFoldersAboveNeitherHangNorRepeatImages) {
 }
 
 // A folder outside the split is found through the first of its links, by name.
-TEST(AttackB4, LinkedFoldersCountOnce) {
+TEST(LinkedFolders, LinkedFoldersCountOnce) {
   const TempDir dir;
   write_file(dir / "elsewhere/1.jpg", {0});
   for (const char* name : {"split/ants", "split/bees"}) fs::create_directories(dir / name);
@@ -64,7 +64,7 @@ TEST(AttackB4, LinkedFoldersCountOnce) {
               ElementsAre("ants/a/1.jpg", "bees/c/1.jpg"));
 }
 
-TEST(AttackB5, APhotoOfTerabytesIsUnreadable) {
+TEST(HugePhotos, APhotoOfTerabytesIsUnreadable) {
   const TempDir dir;
   write_file(dir / "1.jpg", {0xFF, 0xD8, 0xFF});
   if (!make_sparse(dir / "1.jpg", 2 * kTebibyte)) GTEST_SKIP() << "no sparse files here";
@@ -98,7 +98,7 @@ class HugeIdx : public ::testing::Test {
   const fs::path images_ = folder_ / "train-images-idx3-ubyte";
 };
 
-TEST_F(HugeIdx, AttackB5_MoreThanMemoryIsRefusedBeforeItIsTaken) {
+TEST_F(HugeIdx, MoreThanMemoryIsRefusedBeforeItIsTaken) {
   write_file(images_, idx(0x803, {0x80000000U, 16, 32}, {}));
   if (!make_sparse(images_, kTebibyte + 16)) GTEST_SKIP() << "no sparse files here";
   if (max_memory() > kTebibyte) GTEST_SKIP() << "this machine has the memory";
@@ -109,14 +109,14 @@ TEST_F(HugeIdx, AttackB5_MoreThanMemoryIsRefusedBeforeItIsTaken) {
 }
 
 // As the file's own size tells, nothing of it is read.
-TEST_F(HugeIdx, AttackB6_AFileTooLongIsRefusedByItsSize) {
+TEST_F(HugeIdx, AFileTooLongIsRefusedByItsSize) {
   ASSERT_TRUE(make_sparse(images_, uintmax_t{1} << 33));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(error(), AllOf(HasSubstr("3: "), HasSubstr("goes on after the 40 bytes")));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
-TEST_F(HugeIdx, AttackB6_AGzipFileThatClaimsMoreThanItCanHoldIsRefused) {
+TEST_F(HugeIdx, AGzipFileThatClaimsMoreThanItCanHoldIsRefused) {
   fs::remove(images_);
   write_gzip(images_.string() + ".gz", idx(0x803, {0x80000000U, 16384, 16384}, Bytes(1 << 20)));
   EXPECT_THAT(error(),
