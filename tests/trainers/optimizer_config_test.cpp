@@ -338,7 +338,7 @@ std::vector<std::string> lines_of(const std::string& line, int64_t batch, int64_
 
 TEST(LrDryRun, ShowsFirstAndLastStepOfEachEpoch) {
   EXPECT_THAT(lines_of("--lr 0.1 --scale-lr --epochs 3 --warmup-epochs 1 --warmup-method apex "
-                       "--lr-scheduler multistep --lr-milestones 2",
+                       "--lr-scheduler multistep --lr-milestones 2 --no-warmup-prefix",
                        208 * 8,
                        200 * 208 * 8),
               ElementsAre("epoch 0 step 1 lr 0.0065 to step 200 lr 0.65325",
