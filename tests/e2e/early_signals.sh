@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/early_signals.sh training|starting: signals to scripts/run (tests/attacks.md). training: SIGUSR1, also
-# twice. starting: SIGTERM and SIGUSR1 while mpirun and the ranks start. No signal may be lost.
+# usage: tests/e2e/early_signals.sh training|starting: signals to scripts/run (tests/attacks.md). training: SIGUSR1,
+# also twice. starting: SIGTERM and SIGUSR1 while mpirun and the ranks start. No signal may be lost.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
