@@ -23,6 +23,7 @@ function(lockstep_architectures nvcc known)
   set(asked ${CMAKE_CUDA_ARCHITECTURES})
   if(NOT asked)
     set(asked $ENV{CUDAARCHS})
+    set(CMAKE_CUDA_ARCHITECTURES ${asked} PARENT_SCOPE)  # CMake itself looks at it only in a new build folder
   endif()
   list(GET known -1 newest)
   foreach(architecture ${asked})
