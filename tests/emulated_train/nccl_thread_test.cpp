@@ -45,8 +45,6 @@ class NcclThread : public ::testing::Test {
   Algorithm algorithm_ = Algorithm::kLibrary;
 };
 
-class NcclThread : public NcclThread {};
-
 TEST_F(NcclThread, AGraphRecordsWhatAnotherThreadLaunches) {
   sum();
   EXPECT_EQ(runtime_counters.nccl_launches_elsewhere, 1);
