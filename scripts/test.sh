@@ -83,8 +83,8 @@ suite() {
 }
 
 commit=$(git rev-parse --short=7 HEAD 2>/dev/null) || commit=1
-export LOCKSTEP_TEST_SEED=${LOCKSTEP_TEST_SEED:-$((16#$commit))}
-echo "test: random orders have the commit's seed; LOCKSTEP_TEST_SEED=$LOCKSTEP_TEST_SEED repeats them"
+export LOCKSTEP_EMULATION_SEED=${LOCKSTEP_EMULATION_SEED:-$((16#$commit))}
+echo "test: random orders have the commit's seed; LOCKSTEP_EMULATION_SEED=$LOCKSTEP_EMULATION_SEED repeats them"
 part packages scripts/setup.sh test || exit
 part "machine speed" scripts/machine_speed.sh >>"$LOCKSTEP_MINUTES"
 status=0
