@@ -180,10 +180,10 @@ TEST(ImageFolderRuns, EvaluateWithValAlone) {
 TEST(ImageFolderRuns, AreRefusedInThreeLines) {
   const TempDir dir;
   write_image_folders(dir / "photos", 1);
-  fs::remove_all(dir / "photos/val/bees");
+  fs::remove_all(dir / "photos/train/bees");
   const ProgramResult one_class = run_program(resnet(dir / "photos", dir / "run"));
   EXPECT_EQ(one_class.exit_code, 3);
-  EXPECT_THAT(one_class.err, HasSubstr("val has only one class folder"));
+  EXPECT_THAT(one_class.err, HasSubstr("train has only one class folder"));
   EXPECT_THAT(one_class.err, HasSubstr("\n  why: "));
   EXPECT_THAT(one_class.err, HasSubstr("\n  try: "));
   EXPECT_FALSE(fs::exists(dir / "run"));
