@@ -339,9 +339,8 @@ StepReport Trainer::step() {
   }
   const trainers::ScaledStep& scaled = own.guard.scaled();
   const bool skipped = scaled.newly_skipped > 0;
-  if (skipped) {
-    own.console.warn(
-        trainers::overflow_line(own.run.request.precision.loss_scaling->dynamic, scaled.scale));
+  if (const auto& scaling = own.run.request.precision.loss_scaling; skipped && scaling) {
+    own.console.warn(trainers::overflow_line(scaling->dynamic, scaled.scale));
   }
   return {
       .step = own.steps,

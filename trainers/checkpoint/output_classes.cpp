@@ -1,5 +1,6 @@
 #include "trainers/checkpoint/output_classes.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -88,8 +89,8 @@ std::vector<std::string> read_class_names(const std::filesystem::path& file) {
 
 std::vector<std::string> OutputClasses::names() const {
   if (!given.empty()) return given;
-  std::vector<std::string> names;
-  for (const std::string& name : recorded.class_names) names.push_back(unprinted(name));
+  std::vector<std::string> names(recorded.class_names.size());
+  std::ranges::transform(recorded.class_names, names.begin(), unprinted);
   if (const auto fault = fault_in(names)) {
     throw CheckpointError(fmt::format("the list of classes in {} {}", file, *fault),
                           "each name stands for one output",

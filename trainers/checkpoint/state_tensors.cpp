@@ -271,8 +271,8 @@ FileTensors without_wrappers(FileTensors tensors) {
   for (const auto* wrapper = std::begin(kWrappers); wrapper != std::end(kWrappers);) {
     std::optional<FileTensors> stripped;
     if (is_before_all(*wrapper)) stripped = without_prefix(tensors, *wrapper);
-    if (stripped) tensors = *std::move(stripped);
     wrapper = stripped ? std::begin(kWrappers) : wrapper + 1;
+    if (stripped) tensors = *std::move(stripped);
   }
   return tensors;
 }

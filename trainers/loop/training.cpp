@@ -376,7 +376,7 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
   TrainingPosition at{.steps = result_.steps,
                       .epoch = epoch.number() + (over ? 1 : 0),
                       .sums = over ? EpochSums{} : epoch.sums(),
-                      .best = result_.best,
+                      .best = static_cast<const Evaluation&>(result_.best),
                       .best_epoch = result_.best.epoch};
   step_.update().describe(at);
   at.early_stopping = early_stopping_.state();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <memory>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -68,9 +69,9 @@ bool is_date(std::string_view word) {
 template <class Number>
 std::optional<Number> number_of(std::string_view digits, int base) {
   Number number = 0;
-  const char* const end = digits.data() + digits.size();
   if (digits.empty() || !std::ranges::all_of(digits, is_hex_digit)) return std::nullopt;
-  const auto [last, error] = std::from_chars(digits.data(), end, number, base);
+  const char* const end = std::to_address(digits.end());
+  const auto [last, error] = std::from_chars(std::to_address(digits.begin()), end, number, base);
   return error == std::errc() && last == end ? std::optional(number) : std::nullopt;
 }
 

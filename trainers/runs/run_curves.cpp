@@ -111,10 +111,11 @@ uint64_t add_lines(const UniqueFd& metrics,
                    RunCurves& curves) {
   std::string bytes(size_t{1} << 16, '\0');
   while (lines.rest().size() < LineSplitter::kMaxLine) {
-    const auto count = read_at(metrics, offset, std::as_writable_bytes(std::span(bytes)));
-    if (count.value_or(0) == 0) break;
-    offset += *count;
-    lines.add(std::string_view(bytes.data(), *count),
+    const size_t count =
+        read_at(metrics, offset, std::as_writable_bytes(std::span(bytes))).value_or(0);
+    if (count == 0) break;
+    offset += count;
+    lines.add(std::string_view(bytes.data(), count),
               [&](const std::string& line) { curves.add_line(line); });
   }
   return offset;
