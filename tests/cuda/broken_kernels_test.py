@@ -38,8 +38,9 @@ def main() -> int:
         if len(found) != len(expected) or not all(part in text for part, text in zip(expected, found)):
             wrong.append(f"{name} sm_{kernel.sm}: got {found}, expected {expected}")
     architectures = {kernel.sm for kernel in kernels}
-    if not kernels or len(kernels) != len(architectures) * len(EXPECTED):
-        wrong.append(f"got {len(kernels)} kernels, expected {len(EXPECTED)} for each of {len(architectures)} architectures")
+    expected = len(architectures) * len(EXPECTED)
+    if not kernels or len(kernels) != expected:
+        wrong.append(f"got {len(kernels)} kernels, expected {expected} for {len(architectures)} architectures")
     print("\n".join(wrong) or f"{len(EXPECTED)} kernels have the expected findings")
     return 1 if wrong else 0
 
