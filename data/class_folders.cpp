@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
+#include "core/first_few.h"
 #include "core/words.h"
 
 namespace lockstep::data {
@@ -181,14 +182,14 @@ std::vector<Found> images_below(const fs::path& root,
 [[noreturn]] void throw_unknown_class(const fs::path& folder,
                                       const std::vector<std::string>& classes) {
   constexpr size_t kShown = 3;
-  std::string known;
-  for (size_t i = 0; i < std::min(kShown, classes.size()); ++i) {
-    known += fmt::format("{}'{}'", i > 0 ? ", " : "", printable(classes[i]));
-  }
-  if (classes.size() > kShown) known += fmt::format(" and {} more", classes.size() - kShown);
-  throw DataError(fmt::format("no class has the name of the folder {}", printable(folder.string())),
-                  fmt::format("the {} classes are {}", classes.size(), known),
-                  "rename the folder to the class that it holds, or remove it");
+  std::vector<std::string> known(classes.size());
+  std::ranges::transform(classes, known.begin(), [](const std::string& name) {
+    return fmt::format("'{}'", printable(name));
+  });
+  throw DataError(
+      fmt::format("no class has the name of the folder {}", printable(folder.string())),
+      fmt::format("the {} classes are {}", classes.size(), first_few(known, ", ", kShown)),
+      "rename the folder to the class that it holds, or remove it");
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ def main() -> int:
         minutes = f"{(time.monotonic() - began) / 60:.1f}"
         passed = (git("rev-parse", "--short=8", "HEAD"), datetime.date.today().isoformat(), minutes)
         TABLE.write_text(table_text(read_table() | {name: passed}), "utf-8")
-    print(f"long parts: {f'failed: {chr(44).join(failed)}' if failed else 'all passed'}")
+    print(f"long parts: failed: {', '.join(failed)}" if failed else "long parts: all passed")
     return 1 if failed else 0
 
 

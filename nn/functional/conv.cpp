@@ -80,14 +80,14 @@ Var conv2d(const Var& input, const Var& weight, const Var& bias, const Conv2dPar
 NormInput conv2d_to_norm(const Var& x, const Var& weight, const Conv2dParams& params) {
   const Tensor& kernel = weight.value();
   if (!is_chosen(x, kernel, params, false)) return {conv2d(x, weight, {}, params)};
-  Tensor out = empty_result(x, weight_for(x, weight), params);
+  const Tensor& narrow = weight_for(x, weight);
+  Tensor out = empty_result(x, narrow, params);
   Tensor sums = empty_sums(x, kernel);
-  kernels::conv2d_fused_forward(
-      x.stream(),
-      x.shards(),
-      {.in = x.value(), .weight = weight_for(x, weight), .params = params, .out = out},
-      {},
-      sums);
+  kernels::conv2d_fused_forward(x.stream(),
+                                x.shards(),
+                                {.in = x.value(), .weight = narrow, .params = params, .out = out},
+                                {},
+                                sums);
   return {record_conv2d(out, x, weight, {}, params), sums};
 }
 

@@ -45,6 +45,7 @@ TEST(ClassNames, AreTheLinesOfAFile) {
   EXPECT_THAT(fault_of("a\nb\na\n"), HasSubstr(" has 'a' twice"));
   EXPECT_THROW(read_class_names("/nowhere/names.txt"), DataError);
   EXPECT_THROW(read_class_names("/"), DataError);
+  EXPECT_THROW(read_class_names("/dev/zero"), DataError);
 }
 
 // A record has names that can be printed; folders may have any.

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string_view>
 
 #include <fmt/core.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/words.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/checkpoint/recorded_flags.h"
+#include "trainers/config/run_files.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -34,7 +34,7 @@ std::string unprinted(std::string_view text) {
   return name;
 }
 
-// What is wrong with the list, if anything.
+// Returns what is wrong with the list; nothing for a good one.
 std::optional<std::string> fault_in(const std::vector<std::string>& names) {
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
@@ -70,12 +70,13 @@ std::vector<std::string> check_given(const OutputClasses& classes,
 std::vector<std::string> read_class_names(const std::filesystem::path& file) {
   if (file.empty()) return {};
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::ifstream text(file);
+  const std::string text = contents_of(file, kMostBytes).value_or("");
+  std::string_view rest = text;
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   std::vector<std::string> names;
-  for (std::string line; std::getline(text, line);) {
-    if (names.empty() && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
-    if (line.ends_with('\r')) line.pop_back();
-    names.push_back(line);
+  for (std::string_view line : split_words(rest, '\n')) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    names.emplace_back(line);
   }
   const std::string what = fmt::format("--class-names {}", printable(file.string()));
   if (names.empty()) {

@@ -258,7 +258,8 @@ Finding find_cause(const RankFlight& flight, int64_t end) {
   return find_part(flight, end);
 }
 
-// Of the ranks that are not waiting, those that cannot go on, else those that are furthest behind.
+// Returns the suspects that cannot go on. If all can, returns those that are furthest behind.
+// suspects: the ranks that do not wait; at least one.
 Flights culprits_of(Flights suspects) {
   const auto last_call = [](const RankFlight* flight) { return flight->state.last_call.number; };
   std::ranges::stable_sort(suspects, {}, last_call);

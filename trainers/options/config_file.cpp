@@ -246,7 +246,7 @@ class ConfigReader {
     return result + three.substr(0, inner);
   }
 
-  // What a backslash and the characters behind it stand for.
+  // Reads the rest of an escape, whose backslash was taken. Returns the text that it stands for.
   std::string escaped(bool may_end_a_line) {
     constexpr std::string_view kLetters = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
     const size_t word = text_.find_first_not_of(kBlanks);
