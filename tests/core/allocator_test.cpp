@@ -295,7 +295,7 @@ TEST(CachingAllocator, KeepsNothingWhenToldSo) {
 
 // Destructors do so, and an exception there would end the process.
 TEST(CachingAllocator, TakesBlocksBackWhenMemoryHasRunOut) {
-  if (!testing::kCanExhaustMemory) GTEST_SKIP() << "a sanitizer allocates, too";
+  if (!testing::can_exhaust_memory()) GTEST_SKIP() << "a sanitizer allocates, too";
   std::vector<Tensor> tensors;
   for (int64_t i = 0; i < 500; ++i) {
     tensors.push_back(Tensor::empty({777 + i / 100 * 1000}, Dtype::kF32));
@@ -311,7 +311,7 @@ TEST(CachingAllocator, TakesBlocksBackWhenMemoryHasRunOut) {
 }
 
 TEST(CachingAllocator, AnswersWithAnErrorWhenMemoryHasRunOut) {
-  if (!testing::kCanExhaustMemory) GTEST_SKIP() << "a sanitizer allocates, too";
+  if (!testing::can_exhaust_memory()) GTEST_SKIP() << "a sanitizer allocates, too";
   EXPECT_EXIT(
       {
         testing::exhaust_memory();

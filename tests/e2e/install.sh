@@ -26,13 +26,13 @@ for page in bash-completion/completions/train_convnet zsh/site-functions/_train_
 done
 cp -r examples "$work/examples"
 programs=(minimal embed digits own_model own_layer compression_hook finetune)
-for name in "${programs[@]}"; do
-  if ! { cmake -S "$work/examples/$name" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" &&
-    cmake --build "$work/$name"; } >"$work/log" 2>&1; then
-    cat "$work/log"
-    fail "$name cannot be built"
-  fi
-done
+build_example() {
+  { cmake -S "$work/examples/$1" -B "$work/$1" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$work/$1"; } \
+    >"$work/$1.log" 2>&1 || { cat "$work/$1.log"; fail "$1 cannot be built"; }
+}
+export -f build_example fail
+export work prefix
+printf '%s\n' "${programs[@]}" | xargs -P 2 -I NAME bash -c 'build_example NAME' || exit
 
 # minimal: two ranks end with the same weight.
 ranks=$(scripts/run -np 2 "$work/minimal/minimal")

@@ -110,6 +110,7 @@ TEST(Precision, WeightsAreEvaluatedInIt) {
   ASSERT_EQ(run_program(convnet(dir / "run", {"--fp16"})).exit_code, 0);
   for (const Arguments& more : {Arguments{}, Arguments{"--fp16"}, Arguments{"--opt-level", "O0"}}) {
     Arguments evaluate = {"train_convnet", "--evaluate", "--pretrained", weights(dir / "run")};
+    evaluate.insert(evaluate.end(), {"--data", small_digits(), "--dataset", "mnist"});
     evaluate.insert(evaluate.end(), {"--overwrite", "-o", (dir / "evaluated").string()});
     evaluate.insert(evaluate.end(), more.begin(), more.end());
     const ProgramResult result = run_ranks(2, evaluate);

@@ -11,7 +11,7 @@ TEST_P(Ranks, FinishAndCountEachTestImageOnce) {
   const ProgramResult result = run_ranks(GetParam(), convnet(dir / "run", {"-b", "16"}));
   ASSERT_EQ(result.exit_code, 0) << said(result);
   const nlohmann::json record = read_json(dir / "run" / "run.json");
-  EXPECT_EQ(record.at("final").at("total"), 10000);
+  EXPECT_EQ(record.at("final").at("total"), 500);
   EXPECT_EQ(std::ssize(record.at("ranks")), GetParam());
   EXPECT_EQ(count_of(result.out, "Accuracy is"), 1);
 }
@@ -20,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Counts, Ranks, ::testing::Values(1, 2, 3, 7, 8));
 TEST(RanksTogether, DifferingWeightsAreNamedWithExit6) {
   const TempDir dir;
   const ProgramResult result = run_ranks(
-      3, convnet(dir / "run"), {.environment = {{"LOCKSTEP_FAULT", "flipbit:rank=1,step=7"}}});
+      3, convnet(dir / "run"), {.environment = {{"LOCKSTEP_FAULT", "flipbit:rank=1,step=19"}}});
   EXPECT_EQ(result.exit_code, 6) << said(result);
   EXPECT_EQ(count_of(result.err, "rank 1 differs in layer1.0.weight at element 0"), 1)
       << result.err;

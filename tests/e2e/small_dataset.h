@@ -40,16 +40,36 @@ inline void write_first(const data::Dataset& from, int64_t count, const std::str
 
 }  // namespace detail
 
+// Writes the first images of a data set as files in MNIST's layout.
+inline void write_small(const data::DatasetPair& from,
+                        const std::filesystem::path& folder,
+                        int64_t train,
+                        int64_t test) {
+  std::filesystem::create_directories(folder);
+  detail::write_first(*from.train, train, (folder / "train").string());
+  detail::write_first(*from.test, test, (folder / "t10k").string());
+}
+
+// The folder of the first 8192 training and 500 test images of the built-in digits. All 10,000 test
+// images take longer than the few steps of most tests.
+inline std::string small_digits() {
+  static const TempDir folder;
+  static const std::string path = [] {
+    write_small(data::open_dataset("digits", ""), folder.path(), 8192, 500);
+    return folder.path().string();
+  }();
+  return path;
+}
+
 // Writes files in MNIST's layout: from real MNIST if LOCKSTEP_MNIST names its folder, otherwise
 // from the built-in digits.
 inline void write_small_mnist(const std::filesystem::path& folder, int64_t train, int64_t test) {
   const char* real = std::getenv("LOCKSTEP_MNIST");
   const bool have_real = real != nullptr && *real != '\0';
-  const data::DatasetPair from =
-      data::open_dataset(have_real ? "mnist" : "digits", have_real ? real : "");
-  std::filesystem::create_directories(folder);
-  detail::write_first(*from.train, train, (folder / "train").string());
-  detail::write_first(*from.test, test, (folder / "t10k").string());
+  write_small(data::open_dataset(have_real ? "mnist" : "digits", have_real ? real : ""),
+              folder,
+              train,
+              test);
 }
 
 }  // namespace lockstep::testing

@@ -10,8 +10,8 @@ namespace {
 
 TEST(Train, LeavesItsRecord) {
   const TempDir dir;
-  const ProgramResult result =
-      run_program(convnet(dir / "run", {"--seed", "3", "--max-steps", "100"}));
+  const ProgramResult result = run_program(
+      convnet(dir / "run", {"--dataset", "digits", "--seed", "3", "--max-steps", "100"}));
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_NE(result.out.find("same bits on"), std::string::npos);
   EXPECT_TRUE(std::regex_search(result.out, std::regex(R"(\nAccuracy is \d+\.\d\d%\n)")));

@@ -1,6 +1,7 @@
 // Short real trainings for end-to-end tests.
 #pragma once
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/e2e/small_dataset.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temp_dir.h"
 
@@ -15,9 +17,15 @@ namespace lockstep::testing {
 
 using Arguments = std::vector<std::string>;
 
-// train_convnet on the built-in digits, with a few steps unless `more` says otherwise.
+// train_convnet on few digits, with a few steps, unless `more` says otherwise.
 inline Arguments convnet(const std::filesystem::path& run, const Arguments& more = {}) {
   Arguments line = {"train_convnet", "--max-steps", "20", "-o", run.string()};
+  const auto names_data = [](const std::string& word) {
+    return word == "--data" || word == "--dataset";
+  };
+  if (std::ranges::none_of(more, names_data)) {
+    line.insert(line.end(), {"--data", small_digits(), "--dataset", "mnist"});
+  }
   line.insert(line.end(), more.begin(), more.end());
   return line;
 }

@@ -55,9 +55,8 @@ TEST_F(OverNccl, NoOptionOfTheExchangeChangesABit) {
 TEST_F(OverNccl, NoOrderOfStreamsChangesABit) {
   const Arguments few = {"--max-steps", "5"};
   expect_success(run(1, "one", few));
-  std::vector<std::string> orders = {"eager"};
-  for (int seed = 1; seed <= 10; ++seed) orders.push_back("random:" + std::to_string(seed));
-  for (const std::string& order : orders) {
+  for (const std::string& order : {std::string("eager"), random_order(0), random_order(1)}) {
+    SCOPED_TRACE(order);
     order_ = order;
     expect_success(run(2, order, few));
     expect_bits_of("one", order);

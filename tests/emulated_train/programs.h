@@ -3,13 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
+#include <string>
 
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 #include "tests/emulated_train/flags_of_all_runs.h"
 
 namespace lockstep::testing {
+
+// A random order of streams. Each commit has others (scripts/test.sh).
+inline std::string random_order(int number = 0) {
+  const char* seed = std::getenv("LOCKSTEP_EMULATION_SEED");
+  return "random:" + std::to_string(std::stoll(seed == nullptr ? "1" : seed) + number);
+}
 
 // Files in MNIST's layout: 160 images, 20 to test with.
 class EmulatedProgram : public ::testing::Test {

@@ -4,16 +4,16 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 
 namespace lockstep::testing {
 
-// Sanitizers take memory of their own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kCanExhaustMemory = false;
-#else
-inline constexpr bool kCanExhaustMemory = true;
-#endif
+// Sanitizers take memory of their own. Tests are compiled without them.
+inline bool can_exhaust_memory() {
+  return dlsym(RTLD_DEFAULT, "__asan_init") == nullptr &&
+         dlsym(RTLD_DEFAULT, "__tsan_init") == nullptr;
+}
 
 // From now on malloc finds no block of any size. For the child of a death test.
 inline void exhaust_memory() {
