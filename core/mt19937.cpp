@@ -1,5 +1,6 @@
 #include "core/mt19937.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -18,6 +19,17 @@ uint32_t twist(uint32_t high, uint32_t low) {
   return (mixed >> 1) ^ ((low & 1U) != 0 ? 0x9908b0dfU : 0U);
 }
 
+uint32_t tempered(uint32_t y) {
+  y ^= y >> 11;
+  y ^= (y << 7) & 0x9d2c5680U;
+  y ^= (y << 15) & 0xefc60000U;
+  return y ^ (y >> 18);
+}
+
+float unit(uint32_t draw) {
+  return static_cast<float>(draw & 0xffffffU) * 0x1p-24F;
+}
+
 }  // namespace
 
 Mt19937::Mt19937(uint64_t seed) {
@@ -28,20 +40,21 @@ Mt19937::Mt19937(uint64_t seed) {
 }
 
 void Mt19937::refill() {
-  for (int i = 0; i < kStateSize; ++i) {
-    const uint32_t next = state_[(i + 1) % kStateSize];
-    state_[i] = state_[(i + kShift) % kStateSize] ^ twist(state_[i], next);
-  }
+  // Three stretches without the remainder of i + shift: it would take longer than all else.
+  const auto advance = [&](int begin, int end, int shift) {
+    for (int i = begin; i < end; ++i) {
+      state_[i] = state_[i + shift] ^ twist(state_[i], state_[i + 1]);
+    }
+  };
+  advance(0, kStateSize - kShift, kShift);
+  advance(kStateSize - kShift, kStateSize - 1, kShift - kStateSize);
+  state_[kStateSize - 1] = state_[kShift - 1] ^ twist(state_[kStateSize - 1], state_[0]);
   used_ = 0;
 }
 
 uint32_t Mt19937::next_u32() {
   if (used_ == kStateSize) refill();
-  uint32_t y = state_[used_++];
-  y ^= y >> 11;
-  y ^= (y << 7) & 0x9d2c5680U;
-  y ^= (y << 15) & 0xefc60000U;
-  return y ^ (y >> 18);
+  return tempered(state_[used_++]);
 }
 
 uint64_t Mt19937::next_u64() {
@@ -54,11 +67,20 @@ double Mt19937::next_uniform_double() {
   return static_cast<double>(next_u64() & kMask) * 0x1p-53;
 }
 
-void Mt19937::uniform(std::span<float> out, float low, float high) {
-  for (float& value : out) {
-    const float unit = static_cast<float>(next_u32() & 0xffffffU) * 0x1p-24F;
-    value = std::fma(unit, high - low, low);
+void Mt19937::fill_units(std::span<float> out) {
+  while (!out.empty()) {
+    if (used_ == kStateSize) refill();
+    const size_t count = std::min(out.size(), static_cast<size_t>(kStateSize - used_));
+    const uint32_t* const draws = state_.data() + used_;
+    for (size_t i = 0; i < count; ++i) out[i] = unit(tempered(draws[i]));
+    used_ += static_cast<int>(count);
+    out = out.subspan(count);
   }
+}
+
+void Mt19937::uniform(std::span<float> out, float low, float high) {
+  fill_units(out);
+  for (float& value : out) value = std::fma(value, high - low, low);
 }
 
 double Mt19937::next_normal_double() {
@@ -81,7 +103,7 @@ void Mt19937::normal(std::span<float> out, float mean, float std) {
     }
     return;
   }
-  uniform(out, 0, 1);
+  fill_units(out);
   const auto transform = [&](std::span<float> block) {
     for (size_t j = 0; j < kBlock / 2; ++j) {
       const float radius = std::sqrt(-2 * std::log(1 - block[j]));
@@ -93,7 +115,7 @@ void Mt19937::normal(std::span<float> out, float mean, float std) {
   for (size_t i = 0; i + kBlock <= out.size(); i += kBlock) transform(out.subspan(i, kBlock));
   if (out.size() % kBlock != 0) {
     const std::span<float> tail = out.last(kBlock);
-    uniform(tail, 0, 1);
+    fill_units(tail);
     transform(tail);
   }
 }

@@ -33,6 +33,7 @@ class Mt19937 {
   static constexpr int kStateSize = 624;
 
   void refill();
+  void fill_units(std::span<float> out);  // uniform in [0, 1)
   uint64_t next_u64();
   double next_uniform_double();  // 53 bits in [0, 1)
   double next_normal_double();

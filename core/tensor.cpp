@@ -30,18 +30,28 @@ std::shared_ptr<std::byte> dry_block(size_t bytes) {
           }};
 }
 
-// Copies [n][rows][cols] elements of `size` bytes into [n][cols][rows].
-void transpose_inner(
-    const std::byte* in, std::byte* out, int64_t n, int64_t rows, int64_t cols, size_t size) {
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < cols; ++c) {
-        const int64_t from = (i * rows + r) * cols + c;
-        const int64_t to = (i * cols + c) * rows + r;
-        std::memcpy(
-            out + static_cast<size_t>(to) * size, in + static_cast<size_t>(from) * size, size);
+// Copies [n][rows][cols] elements of kSize bytes into [n][cols][rows].
+template <size_t kSize>
+void transpose_inner(const std::byte* in, std::byte* out, size_t n, size_t rows, size_t cols) {
+  for (size_t i = 0; i < n; ++i, in += rows * cols * kSize) {
+    for (size_t c = 0; c < cols; ++c) {
+      for (size_t r = 0; r < rows; ++r, out += kSize) {
+        std::memcpy(out, in + (r * cols + c) * kSize, kSize);
       }
     }
+  }
+}
+
+auto transpose_inner_of(size_t size) {
+  switch (size) {
+    case 1:
+      return transpose_inner<1>;
+    case 2:
+      return transpose_inner<2>;
+    case 4:
+      return transpose_inner<4>;
+    default:
+      return transpose_inner<8>;
   }
 }
 
@@ -55,12 +65,12 @@ Tensor reorder(const Tensor& tensor, bool to_channels_last) {
     if (tensor.nbytes() != 0) std::memcpy(out.bytes(), tensor.bytes(), tensor.nbytes());
     return out;
   }
-  const int64_t channels = tensor.shape()[1];
-  const int64_t pixels = tensor.shape()[2] * tensor.shape()[3];
+  const auto images = static_cast<size_t>(tensor.shape()[0]);
+  const auto channels = static_cast<size_t>(tensor.shape()[1]);
+  const auto pixels = static_cast<size_t>(tensor.shape()[2] * tensor.shape()[3]);
   const auto [rows, cols] =
       to_channels_last ? std::pair(channels, pixels) : std::pair(pixels, channels);
-  transpose_inner(
-      tensor.bytes(), out.bytes(), tensor.shape()[0], rows, cols, size_of(tensor.dtype()));
+  transpose_inner_of(size_of(tensor.dtype()))(tensor.bytes(), out.bytes(), images, rows, cols);
   return out;
 }
 
