@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFINED = re.compile(r"^(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
-SCRIPTS = re.compile(r"foreach\(script ([\w.\s]+)\)")
+SCRIPTS = re.compile(r"foreach\(script ([\w./\s]+)\)")
 ADDED = re.compile(r"add_test\(NAME ([\w.${}-]+)|lockstep_mpi_test\(([\w.${}-]+)")
 VARIABLE = re.compile(r"\$\{\w+\}")
 LOOPED = re.compile(r"foreach\((\w+) ([^)$]+)\)")
