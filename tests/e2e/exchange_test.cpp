@@ -113,7 +113,7 @@ TEST(Exchange, TheAuditNamesRankTensorAndElement) {
   const ProgramResult result =
       run_ranks(3,
                 convnet(dir / "run", {"--check-ranks", "4"}),
-                {.environment = {{"LOCKSTEP_FAULT", "flipbit:rank=1,step=19"}}});
+                {.environment = {{"LOCKSTEP_FAULT", "flipbit:rank=1,step=9"}}});
   EXPECT_EQ(result.exit_code, 6) << said(result);
   EXPECT_EQ(count_of(result.err,
                      "ranks hold different weights after step 12: rank 1 differs in "
