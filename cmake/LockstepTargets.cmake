@@ -1,5 +1,4 @@
 # Helpers for the targets of this project.
-
 add_library(lockstep_options INTERFACE)
 target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR})
 # No contraction: a product and a sum round twice on every processor, so all levels give the same bits.
@@ -105,8 +104,9 @@ function(lockstep_library folder)
       target_compile_options(${objects} PRIVATE
         $<$<BOOL:${LOCKSTEP_X86}>:-march=x86-64-v${level}> $<$<CONFIG:Release>:-O3>
         $<$<EQUAL:${level},4>:-mprefer-vector-width=512>)
-      set_property(TARGET ${objects} PROPERTY LOCKSTEP_UNCHECKED  # then these are the objects of a release build
-        "$<NOT:$<IN_LIST:${level},${LOCKSTEP_SANITIZED_LEVELS}>>")
+      if(NOT level IN_LIST LOCKSTEP_SANITIZED_LEVELS)  # then these are the objects of a release build
+        set_target_properties(${objects} PROPERTIES LOCKSTEP_UNCHECKED ON)
+      endif()
       target_sources(lockstep_${folder} PRIVATE $<TARGET_OBJECTS:${objects}>)
     endforeach()
   endif()

@@ -20,8 +20,8 @@ code=0
 [ $code = 5 ] || fail "B3: exit $code"
 grep -q 'ranks differ in instruction set of oneDNN' "$work/differ.log" || fail "B3: $(cat "$work/differ.log")"
 
-# The run trains or reports too little memory. If the dynamic loader fails, the exit code is 127. Between 200 and 250 MiB
-# oneDNN 2.6 may crash while it generates code, and nothing can catch that.
+# The run trains or reports too little memory. If the dynamic loader fails, the exit code is 127. Between 200 and
+# 250 MiB oneDNN 2.6 may crash while it generates code, and nothing can catch that.
 refused=0
 for mib in 140 150 160 165 170 175 190 260; do
   code=0
