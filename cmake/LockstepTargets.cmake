@@ -11,7 +11,7 @@ if(LOCKSTEP_WERROR)
 endif()
 target_compile_options(lockstep_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${host_options}>")
 if(LOCKSTEP_SANITIZE)
-  list(APPEND checks -UNDEBUG -g1 -fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+  set(checks -UNDEBUG -g1 -fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
     -fno-sanitize=null,vptr,object-size,pointer-overflow  # a third of a build, for what AddressSanitizer reports
     $<$<CXX_COMPILER_ID:GNU>:--param=asan-instrumentation-with-call-threshold=500>  # calls compile faster than checks
     # -O0 compiles in half the time; GCC 12 warns of its own std::regex at -O1 (PR 105562)

@@ -40,7 +40,7 @@ Mt19937::Mt19937(uint64_t seed) {
 }
 
 void Mt19937::refill() {
-  // Three stretches without the remainder of i + shift: it would take longer than all else.
+  // Three stretches, so that no index needs a remainder: dividing would take longer than the rest.
   const auto advance = [&](int begin, int end, int shift) {
     for (int i = begin; i < end; ++i) {
       state_[i] = state_[i + shift] ^ twist(state_[i], state_[i + 1]);

@@ -91,10 +91,10 @@ status=0
 rm -rf build/{release,asan-ubsan,tsan}/gtest
 suite release all -j 2 || status=1
 if [ "$mode" != --quick ]; then
-  export GTEST_FILTER='-*/*SameBits.*:*SameBitsMutant.*:Ranks/*/1?'  # tools/long_parts.py runs these, too
-  suite asan-ubsan "test_core test_kernels test_comm test_data" -j 2 -R '^test_(core|kernels|comm|data)\.' || status=1
-  suite tsan "test_core test_comm" -j 2 -R '^test_(core|comm)\.' || status=1
-  unset GTEST_FILTER
+  filter='-*/*SameBits.*:*SameBitsMutant.*:Ranks/*/1?'  # tools/long_parts.py runs these, too
+  GTEST_FILTER=$filter suite asan-ubsan "test_core test_kernels test_comm test_data" -j 2 \
+    -R '^test_(core|kernels|comm|data)\.' || status=1
+  GTEST_FILTER=$filter suite tsan "test_core test_comm" -j 2 -R '^test_(core|comm)\.' || status=1
 fi
 part "machine speed" scripts/machine_speed.sh >>"$LOCKSTEP_MINUTES"
 if [ "$mode" = --all ]; then
