@@ -39,7 +39,7 @@ PARTS = {
     "emulation": Part(
         "CUDA kernels under AddressSanitizer and UBSan, and in the reverse order of threads",
         ["core/cuda", "kernels", "tests/cuda", "tests/emulation"],
-        targets=["test_cuda_asan"],
+        targets=["test_cuda_asan", "test_emulation_asan", "mutants_asan"],
     ),
     "architectures": Part(
         "registers, spills and issue use on sm_80, sm_90 and sm_100",

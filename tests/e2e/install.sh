@@ -26,13 +26,12 @@ for page in bash-completion/completions/train_convnet zsh/site-functions/_train_
 done
 cp -r examples "$work/examples"
 programs=(minimal embed digits own_model own_layer compression_hook finetune)
-build_example() {
-  { cmake -S "$work/examples/$1" -B "$work/$1" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$work/$1"; } \
-    >"$work/$1.log" 2>&1 || { cat "$work/$1.log"; fail "$1 cannot be built"; }
-}
-export -f build_example fail
-export work prefix
-printf '%s\n' "${programs[@]}" | xargs -P 2 -I NAME bash -c 'build_example NAME' || exit
+{  # one project, so that CMake looks for a compiler once
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(examples LANGUAGES CXX)\n'
+  printf 'add_subdirectory(%s)\n' "${programs[@]}"
+} >"$work/examples/CMakeLists.txt"
+{ cmake -S "$work/examples" -B "$work" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$work" -j 2; } \
+  >"$work/log" 2>&1 || { cat "$work/log"; fail "the examples cannot be built"; }
 
 # minimal: two ranks end with the same weight.
 ranks=$(scripts/run -np 2 "$work/minimal/minimal")
@@ -93,7 +92,8 @@ def tensors(path):
     begin = 8 + int.from_bytes(content[:8], "little")
     entries = json.loads(content[8:begin])
     entries.pop("__metadata__", None)
-    return {n: (e["shape"], content[begin:][slice(*e["data_offsets"])]) for n, e in entries.items()}
+    data = memoryview(content)[begin:]
+    return {n: (e["shape"], data[slice(*e["data_offsets"])]) for n, e in entries.items()}
 
 body, tuned = map(tensors, sys.argv[1:])
 frozen = [name for name in body if not name.startswith("fc.") and name.endswith((".weight", ".bias"))]

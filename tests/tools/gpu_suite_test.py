@@ -112,7 +112,7 @@ SCRIPTS = {
 }
 
 
-class GpuSuite(unittest.TestCase):
+class SuiteCase(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -160,6 +160,8 @@ class GpuSuite(unittest.TestCase):
     def runs(self) -> int:
         return len((self.work / "runs").read_text().splitlines())
 
+
+class GpuSuite(SuiteCase):
     def test_without_a_gpu_it_says_so_in_three_lines(self):
         code, said = self.suite(CUDA_VISIBLE_DEVICES="")
         self.assertEqual(code, 5)
@@ -169,29 +171,6 @@ class GpuSuite(unittest.TestCase):
         for arguments in (["--only", "nothing"], ["--only"], ["tests"], ["--programs", "x", "--only", "build"]):
             code, said = self.suite(*arguments)
             self.assertEqual((code, said[:7]), (2, "usage: "), arguments)
-
-    def test_all_parts_then_none(self):
-        sanitized = dict.fromkeys(("memcheck", "racecheck", "initcheck", "synccheck"), "passed")
-        others = "plan tests step memory nccl-1 ranks norms train input trace jpeg bench peers".split()
-        others += [f"speed-{name}" for name in "amp rule compile max-autotune f32 tf32 convnet small".split()]
-        expected = dict.fromkeys(others, "passed") | sanitized | dict.fromkeys(("nccl-2", "nccl-4", "nccl-8"), "absent")
-        self.assertEqual(self.run_parts(), (0, expected))
-        self.assertEqual(self.runs(), 5)
-        self.assertEqual(self.run_parts(), (0, expected))
-        self.assertEqual(self.runs(), 5)
-        self.run_parts("--only", "tests")
-        self.assertEqual(self.runs(), 6)
-        (self.work / "programs" / "commit").touch()
-        with (self.work / "programs" / "test_cuda").open("a") as program:
-            program.write("# another version\n")
-        self.run_parts()
-        self.assertEqual(self.runs(), 11)
-
-    def test_a_part_that_fails_is_repeated(self):
-        code, parts = self.run_parts(BROKEN_TOOL="racecheck")
-        self.assertEqual((code, parts["racecheck"], parts["bench"]), (1, "failed", "passed"))
-        self.assertEqual(self.run_parts()[1]["racecheck"], "passed")
-        self.assertEqual(self.runs(), 5)
 
     def test_trainings_file(self):
         self.run_parts("--only", "train")
@@ -235,18 +214,6 @@ class GpuSuite(unittest.TestCase):
         for run in asked:
             self.assertEqual(self.run_parts("--only", "nccl-1", BROKEN_RUN=run), (1, {"nccl-1": "failed"}))
         self.assertEqual(self.run_parts("--only", "nccl-1", NO_NCCL="1"), (0, {"nccl-1": "absent"}))
-
-    def test_ranks_over_nccl(self):
-        states = {"nccl-2": "passed", "nccl-4": "absent"}
-        self.assertEqual(self.run_parts("--only", "nccl-2,nccl-4", GPUS="2"), (0, states))
-        pairs = [("shards", "2"), ("shards", "2-eager"), ("sync", "2-sync")]
-        self.assertEqual(self.compared(), pairs)
-        self.assertEqual(self.result("gpu_figures.json")["figures"]["nccl_2_efficiency"], 0.99)
-        self.assertLess(self.result("gpu_figures.json")["figures"]["nccl_2_killed_s"], 60)
-        broken = [{"BROKEN_RUN": f"2-{name}"} for name in ("eager", "own", "sync")]
-        for trouble in ({"DIFFERENT": "1"}, *broken):
-            code, parts = self.run_parts("--only", "nccl-2", GPUS="2", **trouble)
-            self.assertEqual((code, parts["nccl-2"]), (1, "failed"), trouble)
 
     def test_only_visible_gpus_count(self):
         states = self.run_parts("--only", "nccl-2,norms", GPUS="2", CUDA_VISIBLE_DEVICES="1")
