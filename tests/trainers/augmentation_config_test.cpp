@@ -6,6 +6,7 @@
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/training_data.h"
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 
 namespace lockstep::trainers::batch_division_test {
 namespace {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/options/flag_table.h"
 #include "trainers/report/errors.h"
 

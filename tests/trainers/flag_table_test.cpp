@@ -8,6 +8,7 @@
 
 #include "core/words.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/run_request.h"
 #include "trainers/options/parser.h"
 

@@ -5,6 +5,7 @@
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/loop/weight_update.h"
 
 namespace lockstep::trainers::lookahead_airbench_test {

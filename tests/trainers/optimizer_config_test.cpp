@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/run_request.h"
 #include "trainers/model/make_optimizer.h"
 #include "trainers/report/run_report.h"

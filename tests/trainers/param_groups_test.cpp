@@ -8,6 +8,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/loop/weight_update.h"
 #include "trainers/model/parameter_groups.h"
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 
 namespace lockstep::trainers::precision_config_test {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "tests/support/golden.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/run_request.h"
 #include "trainers/model/schedule.h"

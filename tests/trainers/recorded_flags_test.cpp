@@ -6,6 +6,7 @@
 
 #include "tests/trainers/options_of.h"
 #include "tests/trainers/tiny_run.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers::recorded_flags_test {

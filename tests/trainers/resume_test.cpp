@@ -8,6 +8,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
 #include "tests/trainers/tiny_run.h"
+#include "trainers/config/config_from_flags.h"
 
 namespace lockstep::trainers::resume_test {
 namespace {

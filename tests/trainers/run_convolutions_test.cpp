@@ -2,6 +2,7 @@
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/planner/settle_engines.h"
 
 namespace lockstep::trainers::run_convolutions_test {

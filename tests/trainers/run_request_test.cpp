@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
 

@@ -12,6 +12,7 @@
 #include "nn/convnet.h"
 #include "tests/support/float_types.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/precision_config.h"
 #include "trainers/loop/training.h"
 #include "trainers/report/scale_report.h"

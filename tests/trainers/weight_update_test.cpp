@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/config_from_flags.h"
 
 namespace lockstep::trainers::weight_update_test {
 namespace {

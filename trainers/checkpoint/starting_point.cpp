@@ -1,7 +1,6 @@
 #include "trainers/checkpoint/starting_point.h"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
@@ -14,6 +13,7 @@
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/kept_state.h"
 #include "trainers/checkpoint/state_tensors.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/run_files.h"
 #include "trainers/report/errors.h"
 

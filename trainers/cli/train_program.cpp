@@ -22,6 +22,7 @@
 #include "kernels/support/isa.h"
 #include "trainers/cli/programs.h"
 #include "trainers/cli/train_run.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/run_request.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/flight/describe_flight.h"

@@ -1,4 +1,4 @@
-// Random changes to training images: what the flags ask for, and what they mean for a data set.
+// Random changes to training images: what a run asks for, and what that means for a data set.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 
 #include "core/augmentation.h"
 #include "data/dataset.h"
-#include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
 
@@ -27,9 +26,6 @@ struct AugmentationConfig {
 
   bool erases() const { return erase > 0 || cutout > 0; }
 };
-
-// Requires: checked options. Errors: UsageError for an unknown RandAugment.
-AugmentationConfig make_augmentation_config(const Options& options);
 
 // Fills in the defaults where nothing is asked for: CIFAR-10 and shapes get a crop out of the image
 // padded by 4, and a flip; photos get a resized crop and a flip; all others get nothing. Errors:

@@ -9,7 +9,6 @@
 #include "comm/connect.h"
 #include "comm/gradient_reducer.h"
 #include "trainers/config/choice_names.h"
-#include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
 
@@ -51,9 +50,6 @@ struct ExchangeConfig {
   // Whether the ranks' weights stay equal.
   bool keeps_replicas() const { return algorithm != Algorithm::kNone; }
 };
-
-// Errors: UsageError for flags that contradict each other.
-ExchangeConfig make_exchange_config(const Options& options);
 
 comm::ReducerOptions reducer_options(const ExchangeConfig& config, int64_t micro_steps);
 

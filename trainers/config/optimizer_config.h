@@ -7,7 +7,6 @@
 
 #include "nn/optimizer.h"
 #include "trainers/config/parameter_rules.h"
-#include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
 
@@ -115,8 +114,5 @@ struct OptimizerConfig {
 
 // Steps of so many epochs; the last of them may be cut short.
 int64_t steps_of(double epochs, int64_t steps_per_epoch);
-
-// Errors: UsageError for flags that contradict each other or would change nothing.
-OptimizerConfig make_optimizer_config(const Options& options);
 
 }  // namespace lockstep::trainers

@@ -10,7 +10,6 @@
 
 #include "core/autograd.h"
 #include "trainers/config/choice_names.h"
-#include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
 
@@ -50,9 +49,6 @@ PrecisionConfig at_level(OptLevel level);
 
 // Returns Apex's scaling: dynamic at kO1 and kO2 in f16, otherwise none.
 std::optional<LossScaling> usual_loss_scaling(OptLevel level, Dtype half);
-
-// Errors: UsageError for values out of range and for flags that the level has no use for.
-PrecisionConfig make_precision_config(const Options& options);
 
 // Lists, in a line each, what may surprise in a run with this many images per rank and micro-step.
 // `native_bf16`: the processor computes in bf16.

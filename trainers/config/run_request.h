@@ -13,7 +13,6 @@
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
 #include "trainers/config/test_views.h"
-#include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
 
@@ -136,8 +135,5 @@ struct RunRequest {
   int64_t steps(int64_t per_epoch) const { return steps_of(epochs, per_epoch); }
   int64_t epoch_count() const { return steps_of(epochs, 1); }  // with the last one
 };
-
-// Errors: UsageError for flags that contradict each other.
-RunRequest make_run_request(const Options& options);
 
 }  // namespace lockstep::trainers

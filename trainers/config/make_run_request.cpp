@@ -1,11 +1,10 @@
-#include "trainers/config/run_request.h"
-
 #include <algorithm>
 
 #include <fmt/core.h>
 
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/config/config_from_flags.h"
 #include "trainers/config/interpolations.h"
 #include "trainers/config/normalization.h"
 #include "trainers/config/rank_machine.h"

@@ -1,0 +1,21 @@
+// The settings that flags ask for.
+#pragma once
+
+#include "trainers/config/augmentation_config.h"
+#include "trainers/config/exchange_config.h"
+#include "trainers/config/optimizer_config.h"
+#include "trainers/config/precision_config.h"
+#include "trainers/config/run_request.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+// Require checked options. Errors: UsageError for flags that contradict each other or would change
+// nothing.
+OptimizerConfig make_optimizer_config(const Options& options);
+PrecisionConfig make_precision_config(const Options& options);
+AugmentationConfig make_augmentation_config(const Options& options);
+ExchangeConfig make_exchange_config(const Options& options);
+RunRequest make_run_request(const Options& options);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,282 @@
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "core/error.h"
+#include "core/words.h"
+#include "trainers/config/choice_names.h"
+#include "trainers/config/config_from_flags.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr std::array kOptimizers = {std::pair{OptimizerKind::kSgd, "sgd"},
+                                    std::pair{OptimizerKind::kAdam, "adam"},
+                                    std::pair{OptimizerKind::kAdamW, "adamw"},
+                                    std::pair{OptimizerKind::kMuon, "muon"},
+                                    std::pair{OptimizerKind::kLamb, "lamb"}};
+constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
+                                   std::pair{ScheduleKind::kStep, "step"},
+                                   std::pair{ScheduleKind::kMultiStep, "multistep"},
+                                   std::pair{ScheduleKind::kCosine, "cosine"},
+                                   std::pair{ScheduleKind::kLinear, "linear"},
+                                   std::pair{ScheduleKind::kPoly, "poly"},
+                                   std::pair{ScheduleKind::kOneCycle, "onecycle"},
+                                   std::pair{ScheduleKind::kTriangular, "triangular"},
+                                   std::pair{ScheduleKind::kPlateau, "plateau"}};
+constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
+                                 std::pair{WarmupMethod::kFromOne, "from-one"},
+                                 std::pair{WarmupMethod::kApex, "apex"},
+                                 std::pair{WarmupMethod::kFrozenCosine, "frozen-cosine"}};
+constexpr std::array kVariants = {std::pair{nn::LookaheadVariant::kAlphadl, "alphadl"},
+                                  std::pair{nn::LookaheadVariant::kPaper, "paper"},
+                                  std::pair{nn::LookaheadVariant::kAirbench, "airbench"}};
+constexpr std::array kMuonDtypes = {std::pair{Dtype::kF32, "f32"}, std::pair{Dtype::kBF16, "bf16"}};
+
+std::vector<int64_t> parse_milestones(const Options& options) {
+  const Setting* setting = options.find("lr-milestones");
+  if (setting == nullptr) return {};
+  std::vector<int64_t> milestones;
+  for (const std::string_view word : split_words(setting->value, ',')) {
+    const auto epoch = parse_int(word);
+    if (!epoch || *epoch < 1 || (!milestones.empty() && *epoch <= milestones.back())) {
+      throw UsageError(fmt::format("bad value: --lr-milestones {}", setting->value),
+                       "--lr-milestones takes ascending epochs from 1, separated by commas",
+                       "--lr-milestones 100,150");
+    }
+    milestones.push_back(*epoch);
+  }
+  return milestones;
+}
+
+PlateauConfig make_plateau_config(const Options& options) {
+  const std::string& metric = options.text("plateau-on");
+  const Setting* mode = options.find("plateau-mode");
+  return {.patience = options.integer("plateau-patience"),
+          .threshold = options.number("plateau-threshold"),
+          .on_accuracy = metric == "acc",
+          .upwards = mode == nullptr ? metric == "acc" : mode->value == "max"};
+}
+
+double min_factor(const Options& options) {
+  if (options.text("lr-scheduler") != "cosine") return 0;
+  const double lr = options.number("lr");
+  const double min_lr = options.number("min-lr");
+  if (min_lr <= lr) return lr > 0 ? min_lr / lr : 0;
+  throw UsageError(fmt::format("--min-lr {:g} is above --lr {:g}", min_lr, lr),
+                   "the rate falls from one to the other",
+                   "--min-lr 1e-6, or a greater --lr");
+}
+
+LrUnit make_lr_unit(const Options& options) {
+  const bool scale_lr = options.boolean("scale-lr");
+  if (!options.boolean("lr-per-1024")) return scale_lr ? LrUnit::k256Images : LrUnit::kStep;
+  if (!scale_lr) return LrUnit::k1024Images;
+  throw UsageError("--lr-per-1024 and --scale-lr contradict each other",
+                   "one gives the rate for 1,024 images, the other for 256",
+                   "one of them alone");
+}
+
+ScheduleConfig make_schedule_config(const Options& options) {
+  return {.kind = value_of(kSchedules, options.text("lr-scheduler")),
+          .lr_unit = make_lr_unit(options),
+          .on_updates = options.boolean("sched-on-updates"),
+          .step_size = options.integer("lr-step-size"),
+          .milestones = parse_milestones(options),
+          .gamma = options.number("lr-gamma"),
+          .power = options.number("poly-power"),
+          .min_factor = min_factor(options),
+          .one_cycle = {.pct_start = options.number("onecycle-pct-start"),
+                        .div = options.number("onecycle-div-factor"),
+                        .final_div = options.number("onecycle-final-div-factor")},
+          .triangular = {.start = options.number("triangular-start"),
+                         .peak = options.number("triangular-peak"),
+                         .end = options.number("triangular-end")},
+          .warmup = {.epochs = options.integer("warmup-epochs"),
+                     .method = value_of(kWarmups, options.text("warmup-method")),
+                     .decay = options.number("warmup-decay"),
+                     .is_prefix = options.boolean("warmup-prefix")},
+          .plateau = make_plateau_config(options)};
+}
+
+std::optional<nn::LookaheadParams> make_lookahead(const Options& options) {
+  if (!options.boolean("lookahead")) return std::nullopt;
+  return nn::LookaheadParams{.k = options.integer("lookahead-k"),
+                             .alpha = options.number("lookahead-alpha"),
+                             .variant = value_of(kVariants, options.text("lookahead-variant"))};
+}
+
+std::optional<nn::LarcParams> make_larc(const Options& options) {
+  if (!options.boolean("larc")) return std::nullopt;
+  return nn::LarcParams{.trust_coefficient = options.number("trust-coefficient"),
+                        .clip = options.boolean("larc-clip")};
+}
+
+void check_lr_unit(const OptimizerConfig& config) {
+  if (config.schedule.lr_unit != LrUnit::k1024Images) return;
+  if (config.kind != OptimizerKind::kSgd) {
+    throw UsageError(
+        "--lr-per-1024 needs --opt sgd",
+        "it divides the rate by 1 + 1 / (1 - momentum), by which Nesterov's momentum multiplies a "
+        "gradient",
+        "--opt sgd, or no --lr-per-1024");
+  }
+  if (config.momentum == 1 || config.lr == 0) {
+    throw UsageError(
+        fmt::format("--lr-per-1024 with --momentum {:g} and --lr {:g}", config.momentum, config.lr),
+        "it divides by 1 - momentum and by the rate",
+        "--momentum 0.85 and a rate above 0");
+  }
+}
+
+// `own_groups`: --param-groups is not a preset's.
+void check(const OptimizerConfig& config, bool own_groups) {
+  check_lr_unit(config);
+  if (config.ema == 1) {
+    throw UsageError(
+        "--ema 1 averages nothing", "a decay of 1 would never change the average", "--ema 0.9999");
+  }
+  if (config.larc && config.kind != OptimizerKind::kSgd) {
+    throw UsageError("--larc needs --opt sgd",
+                     "it scales SGD's steps by gradient norms, on which the other optimizers' "
+                     "steps do not depend",
+                     "--opt sgd, or no --larc");
+  }
+  if (config.larc && config.larc->trust_coefficient == 0) {
+    throw UsageError("--trust-coefficient 0 leaves all weights as they are",
+                     "each learning rate is a multiple of it",
+                     "--trust-coefficient 0.02");
+  }
+  for (const ParameterRule& rule : config.groups.rules) {
+    if (rule.by_sgd && config.kind != OptimizerKind::kMuon) {
+      throw UsageError(fmt::format("--param-groups: opt=sgd of '{}' would change nothing",
+                                   printable(rule.pattern)),
+                       "only --opt muon uses it",
+                       "--opt muon beside it, or no opt=");
+    }
+    if (!rule.weight_decay || config.weight_decay > 0 || !own_groups) continue;
+    throw UsageError(
+        fmt::format("--param-groups: wd= of '{}' would change nothing", printable(rule.pattern)),
+        "it is a factor on --weight-decay, which is 0",
+        "--weight-decay 1e-4 beside it, or no wd=");
+  }
+  if (config.nesterov && config.momentum == 0) {
+    throw UsageError("--nesterov needs a momentum above 0",
+                     "Nesterov's step looks ahead along the momentum, which is 0",
+                     "--momentum 0.9, or no --nesterov");
+  }
+  if (config.schedule.kind == ScheduleKind::kMultiStep && config.schedule.milestones.empty()) {
+    throw UsageError("--lr-scheduler multistep needs milestones",
+                     "it cuts the learning rate at the epochs of --lr-milestones",
+                     "--lr-scheduler multistep --lr-milestones 100,150");
+  }
+  const bool holds = config.schedule.kind == ScheduleKind::kConst ||
+                     config.schedule.kind == ScheduleKind::kPlateau;
+  if (config.schedule.warmup.method == WarmupMethod::kFrozenCosine && !holds) {
+    throw UsageError("--warmup-method frozen-cosine needs --lr-scheduler const or plateau",
+                     "it sets the rate after the warm-up too, and so do other schedules",
+                     "--warmup-method linear for a warm-up alone");
+  }
+  const bool is_one_cycle = config.schedule.kind == ScheduleKind::kOneCycle;
+  if ((is_one_cycle || config.schedule.kind == ScheduleKind::kTriangular) &&
+      config.schedule.warmup.epochs > 0) {
+    throw UsageError(fmt::format("--lr-scheduler {} and --warmup-epochs contradict each other",
+                                 is_one_cycle ? "onecycle" : "triangular"),
+                     "it begins with a rise of its own, a part of the run long",
+                     fmt::format("--{} X instead of --warmup-epochs",
+                                 is_one_cycle ? "onecycle-pct-start" : "triangular-peak"));
+  }
+}
+
+// A flag that was given and would be ignored is treated as a mistake.
+void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
+  const ScheduleKind kind = config.schedule.kind;
+  const WarmupConfig& warmup = config.schedule.warmup;
+  const bool has_momentum =
+      config.kind == OptimizerKind::kSgd || config.kind == OptimizerKind::kMuon;
+  const bool is_plateau = kind == ScheduleKind::kPlateau;
+  const bool is_triangular = kind == ScheduleKind::kTriangular;
+  const bool is_one_cycle = kind == ScheduleKind::kOneCycle;
+  const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
+  const bool rises_linearly =
+      warmup.method == WarmupMethod::kLinear || warmup.method == WarmupMethod::kFrozenCosine;
+  const bool is_cosine = kind == ScheduleKind::kCosine;
+  const bool begins_anywhere = is_cosine || kind == ScheduleKind::kLinear ||
+                               kind == ScheduleKind::kPoly || (cuts && !is_plateau);
+  const bool has_lookahead = config.lookahead.has_value();
+  const bool has_schedule = kind != ScheduleKind::kConst || warmup.epochs > 0;
+  struct Use {
+    std::string_view flag;
+    bool used;
+    std::string_view by;
+  };
+  for (const Use& use : {
+           Use{"momentum", has_momentum, "--opt sgd"},
+           Use{"nesterov", has_momentum || !config.nesterov, "--opt sgd"},
+           Use{"muon-dtype", config.kind == OptimizerKind::kMuon, "--opt muon"},
+           Use{"sched-on-updates", has_schedule, "--lr-scheduler cosine"},
+           Use{"lr-step-size", kind == ScheduleKind::kStep, "--lr-scheduler step"},
+           Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
+           Use{"lr-gamma", cuts, "--lr-scheduler step"},
+           Use{"poly-power", kind == ScheduleKind::kPoly, "--lr-scheduler poly"},
+           Use{"min-lr", is_cosine, "--lr-scheduler cosine"},
+           Use{"onecycle-pct-start", is_one_cycle, "--lr-scheduler onecycle"},
+           Use{"onecycle-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
+           Use{"onecycle-final-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
+           Use{"triangular-start", is_triangular, "--lr-scheduler triangular"},
+           Use{"triangular-peak", is_triangular, "--lr-scheduler triangular"},
+           Use{"triangular-end", is_triangular, "--lr-scheduler triangular"},
+           Use{"plateau-on", is_plateau, "--lr-scheduler plateau"},
+           Use{"plateau-mode", is_plateau, "--lr-scheduler plateau"},
+           Use{"plateau-patience", is_plateau, "--lr-scheduler plateau"},
+           Use{"plateau-threshold", is_plateau, "--lr-scheduler plateau"},
+           Use{"warmup-method", warmup.epochs > 0, "--warmup-epochs 5"},
+           Use{"warmup-decay",
+               warmup.epochs > 0 && rises_linearly,
+               "--warmup-epochs 5 --warmup-method linear"},
+           Use{"warmup-prefix",
+               (warmup.epochs > 0 && begins_anywhere) || warmup.is_prefix,
+               "--warmup-epochs 5 --lr-scheduler cosine"},
+           Use{"trust-coefficient", config.larc.has_value(), "--larc"},
+           Use{"larc-clip", config.larc.has_value(), "--larc"},
+           Use{"lookahead-k", has_lookahead, "--lookahead"},
+           Use{"lookahead-alpha", has_lookahead, "--lookahead"},
+           Use{"lookahead-variant", has_lookahead, "--lookahead"},
+       }) {
+    if (use.used || !options.given(use.flag)) continue;
+    throw UsageError(fmt::format("--{} would change nothing", use.flag),
+                     "nothing in this run uses it",
+                     fmt::format("{}; or leave --{} out", use.by, use.flag));
+  }
+}
+
+}  // namespace
+
+OptimizerConfig make_optimizer_config(const Options& options) {
+  OptimizerConfig config;
+  config.kind = value_of(kOptimizers, options.text("opt"));
+  config.lr = options.number("lr");
+  config.momentum = options.number("momentum");
+  config.nesterov = options.boolean("nesterov");
+  config.muon_dtype = value_of(kMuonDtypes, options.text("muon-dtype"));
+  config.weight_decay = options.number("weight-decay");
+  config.groups.bias_decay = options.boolean("bias-decay");
+  if (const Setting* groups = options.find("param-groups")) {
+    config.groups.rules = parse_parameter_rules(groups->value);
+  }
+  const double own_limit = config.kind == OptimizerKind::kLamb ? 1 : 0;
+  const bool has_limit = options.find("clip-grad-norm") != nullptr;
+  config.clip_grad_norm = has_limit ? options.number("clip-grad-norm") : own_limit;
+  config.larc = make_larc(options);
+  config.lookahead = make_lookahead(options);
+  config.ema = options.number("ema");
+  config.schedule = make_schedule_config(options);
+  refuse_idle_flags(options, config);
+  check(config, options.given("param-groups"));
+  return config;
+}
+
+}  // namespace lockstep::trainers
