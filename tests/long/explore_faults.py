@@ -124,23 +124,30 @@ def objects():
 
 def noticed_by(work, compiled, link, fault):
     file, text, replacement, _ = fault
+    planted = False
     changed = work / file
     changed.parent.mkdir(parents=True, exist_ok=True)
     changed.write_text((ROOT / file).read_text().replace(text, replacement))
     for name, command in compiled.items():
-        if file.endswith(".cpp") and command[-1] != str(ROOT / file):
+        unit = Path(command[-1]).read_text()  # a source, or a file that includes some
+        if file.endswith(".cpp") and command[-1] != str(ROOT / file) and str(ROOT / file) not in unit:
             continue
         made = work / Path(name).name
         command = [*command[:command.index("-c")], "-w", "-c", command[-1]]
         command[command.index("-o") + 1] = str(made)
-        if file.endswith(".cpp"):
+        if command[-1] == str(ROOT / file):
             command[-1] = str(changed)
+        elif file.endswith(".cpp"):
+            command[-1] = str(work / "unit.cpp")
+            Path(command[-1]).write_text(unit.replace(str(ROOT / file), str(changed)))
         else:
             command.insert(command.index(next(word for word in command if word.startswith("-I"))), f"-I{work}")
         done = run(command)
         if done.returncode != 0:
             sys.exit(f"{fault[3]}: {done.stderr}")
-        link = link.replace(f" {name} ", f" {made} ")
+        link, planted = link.replace(f" {name} ", f" {made} "), True
+    if not planted:
+        sys.exit(f"{fault[3]}: no object of test_explore is made from {file}")
     program = work / "test_explore"
     done = run(link.replace("-o bin/test_explore", f"-o {program}"), shell=True)
     if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""The tests of gpu_suite_test.py that run all parts, or one of two ranks in six ways. scripts/test.sh --all runs them."""
+"""The tests of gpu_suite_test.py that run all parts, or ranks in six ways. scripts/test.sh --all runs them."""
 
 import unittest
 
