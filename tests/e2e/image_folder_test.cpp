@@ -35,9 +35,7 @@ TEST(ImageFolderRuns, SqueezeAndBlurWithTheSameBitsOnOtherRanks) {
   const TempDir dir;
   write_image_folders(dir / "photos", 4);
   const auto line = [&](const fs::path& run) {
-    Arguments flags = {"--blur-pool", "--train-crop-size", "64", "--val-resize-size", "64"};
-    flags.insert(flags.end(), {"--val-crop-size", "64"});
-    return resnet(dir / "photos", run, flags, "seresnet50");
+    return resnet(dir / "photos", run, {"--blur-pool"}, "seresnet50");
   };
   const ProgramResult one = run_program(line(dir / "one"));
   ASSERT_EQ(one.exit_code, 0) << said(one);
@@ -260,23 +258,25 @@ TEST(ImageFolderRuns, TakeOtherSizesAndGoOnWithThem) {
   write_image_folders(dir / "photos", 4);
   const Arguments sizes = {
       "--train-crop-size", "64", "--val-resize-size", "70", "--val-crop-size", "65"};
-  const ProgramResult first = run_program(resnet(dir / "photos", dir / "run", sizes));
+  const ProgramResult first = run_program(resnet_of_any_size(dir / "photos", dir / "run", sizes));
   ASSERT_EQ(first.exit_code, 0) << said(first);
   const Arguments more = {"--max-steps", "2", "--resume", "auto"};
   Arguments otherwise = more;
   otherwise.insert(otherwise.end(), {"--val-crop-size", "66"});
-  const ProgramResult other = run_program(resnet(dir / "photos", dir / "run", otherwise));
+  const ProgramResult other =
+      run_program(resnet_of_any_size(dir / "photos", dir / "run", otherwise));
   EXPECT_EQ(other.exit_code, 4) << said(other);
   EXPECT_THAT(other.err, HasSubstr("error: --val-crop-size is 66, "));
   EXPECT_THAT(other.err, HasSubstr("step0000001.safetensors has 65\n"));
-  const ProgramResult same = run_program(resnet(dir / "photos", dir / "run", more));
+  const ProgramResult same = run_program(resnet_of_any_size(dir / "photos", dir / "run", more));
   EXPECT_EQ(same.exit_code, 0) << said(same);
   EXPECT_EQ(
-      run_program(resnet(dir / "photos", dir / "large", {"--train-crop-size", "299"})).exit_code,
+      run_program(resnet_of_any_size(dir / "photos", dir / "large", {"--train-crop-size", "299"}))
+          .exit_code,
       0);
 
   const ProgramResult too_large =
-      run_program(resnet(dir / "photos", dir / "no", {"--val-crop-size", "300"}));
+      run_program(resnet_of_any_size(dir / "photos", dir / "no", {"--val-crop-size", "300"}));
   EXPECT_EQ(too_large.exit_code, 2);
   EXPECT_THAT(too_large.err, HasSubstr("--val-crop-size 300 does not fit into"));
   const ProgramResult shapes = run_program({"train_resnet", "--train-crop-size", "64"});

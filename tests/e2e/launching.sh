@@ -4,7 +4,8 @@
 # strangers, a busy port and contradictions are named.
 set -uo pipefail
 bin=$1
-launcher=$(cd "$(dirname "$0")/../.." && pwd)/scripts/run
+root=$(cd "$(dirname "$0")/../.." && pwd)
+launcher=$root/scripts/run
 work=$(mktemp -d)
 trap 'jobs -p | xargs -r kill 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -14,7 +15,8 @@ fail() { echo "launching.sh: $*"; tail -n 20 "$work"/*.log; exit 1; }
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
-train=("$bin/train_convnet" --max-steps 20 --shards 8 --global-batch-size 64 --bn-groups 8 --threads 1)
+python3 "$root/tests/e2e/make_small_data.py" .  # the built-in set takes a second to evaluate
+train=("$bin/train_convnet" data --epochs 5 --max-steps 20 --shards 8 --global-batch-size 64 --bn-groups 8 --threads 1)
 "$launcher" -np 2 -bind-to none "${train[@]}" -o mpi > mpi.log 2>&1 || fail "mpirun"
 same_bits() {
   "$bin/lockstep" diff mpi/checkpoints/last.safetensors "$1/checkpoints/last.safetensors" || fail "bits of $1"

@@ -88,8 +88,7 @@ TEST(NonFiniteWeights, WeightsThatAreNotFiniteAreNamedWithExit6) {
   content.tensors.at("fc.weight").data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
   write_safetensors(dir / "nan.safetensors", content);
   const auto evaluate = [&](int ranks, const fs::path& file, const std::string& out) {
-    return run_ranks(
-        ranks, {"train_convnet", "-e", "--pretrained", file.string(), "-o", (dir / out).string()});
+    return run_ranks(ranks, convnet(dir / out, {"-e", "--pretrained", file.string()}));
   };
   for (const int ranks : {1, 2}) {
     const ProgramResult result =

@@ -172,6 +172,7 @@ TEST(Outputs, AnAnonymousRunHidesTheHostOfItsAddress) {
 TEST(Outputs, APrintedConfigRunsTheSameJob) {
   const TempDir dir;
   Arguments line = {"train_convnet", "--preset", "demo-baseline", "--max-steps", "12"};
+  line.insert(line.end(), {"--data", small_digits(), "--dataset", "mnist"});
   line.insert(line.end(), {"--lr", "3e-4", "--wd", ".5", "--no-overlap", "--normalize", "0.5,.25"});
   line.insert(line.end(), {"--name", "it's #1", "--seed", "9007199254740992"});
   Arguments printing = line;
@@ -205,6 +206,8 @@ TEST(Outputs, APrintedConfigRunsTheSameJob) {
   ASSERT_EQ(python.exit_code, 0) << said(python);
   EXPECT_EQ(json::parse(python.out),
             json({{"preset", "demo-baseline"},
+                  {"data", small_digits()},
+                  {"dataset", "mnist"},
                   {"max-steps", 12},
                   {"lr", 3e-4},
                   {"weight-decay", 0.5},

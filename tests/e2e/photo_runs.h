@@ -13,10 +13,10 @@
 namespace lockstep::testing {
 
 // One step with eight photos.
-inline Arguments resnet(const std::filesystem::path& photos,
-                        const std::filesystem::path& run,
-                        const Arguments& more = {},
-                        const std::string& arch = "resnet18") {
+inline Arguments resnet_of_any_size(const std::filesystem::path& photos,
+                                    const std::filesystem::path& run,
+                                    const Arguments& more = {},
+                                    const std::string& arch = "resnet18") {
   Arguments line = {"train_resnet", photos.string(), "-a", arch, "-o", run.string()};
   line.insert(line.end(), {"--global-batch-size", "8", "--shards", "4", "--bn-groups", "2"});
   line.insert(line.end(), {"--lr", "0.01"});
@@ -25,6 +25,16 @@ inline Arguments resnet(const std::filesystem::path& photos,
   }
   line.insert(line.end(), more.begin(), more.end());
   return line;
+}
+
+// Small images save most of the time; imagenet_presets_test.cpp trains in the default sizes.
+inline Arguments resnet(const std::filesystem::path& photos,
+                        const std::filesystem::path& run,
+                        const Arguments& more = {},
+                        const std::string& arch = "resnet18") {
+  Arguments line = {"--train-crop-size", "64", "--val-resize-size", "64", "--val-crop-size", "64"};
+  line.insert(line.end(), more.begin(), more.end());
+  return resnet_of_any_size(photos, run, line, arch);
 }
 
 // Several steps with small images.

@@ -7,7 +7,8 @@
 namespace lockstep::testing::resnet_test {
 namespace {
 
-// train_resnet -a resnet20 on the built-in shapes.
+// train_resnet -a resnet20 on the built-in shapes. An evaluation of all 4,000 takes longer than the
+// steps.
 Arguments resnet(const std::filesystem::path& run, const Arguments& more = {}) {
   Arguments line = {"train_resnet", "--max-steps", "8", "-o", run.string()};
   line.insert(line.end(), more.begin(), more.end());
@@ -18,6 +19,7 @@ struct Cut {
   std::string name;
   Arguments flags;
   std::vector<int> ranks;
+  std::vector<int> evaluated;  // which of them; the others' weights are compared
 };
 void PrintTo(const Cut& cut, std::ostream* out) {
   *out << cut.name;
@@ -29,11 +31,15 @@ TEST_P(ResNetCuts, SameBitsOnAnyNumberOfRanks) {
   const TempDir dir;
   const auto run_of = [&](int ranks) { return dir / ("np" + std::to_string(ranks)); };
   for (const int ranks : GetParam().ranks) {
-    const ProgramResult result = run_ranks(ranks, resnet(run_of(ranks), GetParam().flags));
+    Arguments line = resnet(run_of(ranks), GetParam().flags);
+    const bool evaluates = std::ranges::count(GetParam().evaluated, ranks) > 0;
+    if (!evaluates) line.emplace_back("--no-eval");
+    const ProgramResult result = run_ranks(ranks, line);
     ASSERT_EQ(result.exit_code, 0) << said(result);
     const nlohmann::json record = read_json(run_of(ranks) / "run.json");
     const nlohmann::json first = read_json(run_of(GetParam().ranks.front()) / "run.json");
     EXPECT_EQ(record.at("digest"), first.at("digest")) << ranks << " ranks";
+    if (!evaluates) continue;
     EXPECT_EQ(record.at("final").at("correct"), first.at("final").at("correct"));
     EXPECT_EQ(record.at("final").at("loss"), first.at("final").at("loss"));
   }
@@ -44,7 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Cut{"OwnStatistics",
             {"--shards", "8", "--bn-groups", "8", "--global-batch-size", "64", "--max-steps", "4"},
-            {1, 2, 4, 8}},
+            {1, 2, 4, 8},
+            {1, 8}},
         Cut{"SyncBatchNorm",
             {"--shards",
              "4",
@@ -55,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
              "adamw",
              "--max-steps",
              "4"},
+            {1, 4},
             {1, 4}}),
     [](const auto& cut) { return cut.param.name; });
 
@@ -74,8 +82,8 @@ TEST(TrainResnet, SaysWhatMainPySays) {
 // Without augmentation the loss would be different.
 TEST(TrainResnet, AugmentsTheTrainingImages) {
   const TempDir dir;
-  const ProgramResult result =
-      run_program(resnet(dir / "run", {"--max-steps", "1", "-b", "64", "--seed", "5"}));
+  const ProgramResult result = run_program(
+      resnet(dir / "run", {"--max-steps", "1", "-b", "64", "--seed", "5", "--no-eval"}));
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_NEAR(read_metrics(dir / "run").front().at("loss").get<double>(), 3.47848, 1e-4);
 }
@@ -95,16 +103,16 @@ TEST(TrainResnet, RefusesARunThatCannotEndWell) {
 
 // Needs the data: LOCKSTEP_CIFAR10 names the folder that contains cifar-10-batches-bin,
 // LOCKSTEP_CIFAR10_WEIGHTS akamaster's trained ResNet-20 as safetensors. Skipped without them.
-class TrainedOnCifar10 : public ::testing::TestWithParam<int> {};
-
-TEST_P(TrainedOnCifar10, CountsWhatPyTorchCounts) {
+// Three ranks have unequal shares of the images. ResNetCuts, SavePhotoLogits and Resume compare
+// evaluations on other numbers of ranks.
+TEST(TrainedOnCifar10, CountsWhatPyTorchCounts) {
   const char* data = std::getenv("LOCKSTEP_CIFAR10");
   const char* weights = std::getenv("LOCKSTEP_CIFAR10_WEIGHTS");
   if (data == nullptr || weights == nullptr) {
     GTEST_SKIP() << "LOCKSTEP_CIFAR10 or LOCKSTEP_CIFAR10_WEIGHTS is not set";
   }
   const TempDir dir;
-  const ProgramResult result = run_ranks(GetParam(),
+  const ProgramResult result = run_ranks(3,
                                          {"train_resnet",
                                           data,
                                           "-a",
@@ -121,7 +129,6 @@ TEST_P(TrainedOnCifar10, CountsWhatPyTorchCounts) {
   EXPECT_NEAR(final.at("correct").get<double>(), 9173, 2);
   EXPECT_NEAR(final.at("loss").get<double>(), 0.372661, 1e-4);
 }
-INSTANTIATE_TEST_SUITE_P(Ranks, TrainedOnCifar10, ::testing::Values(1, 3, 8));
 
 }  // namespace
 }  // namespace lockstep::testing::resnet_test

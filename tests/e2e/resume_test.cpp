@@ -1,6 +1,7 @@
 // Runs that were killed, stopped or short of disk space continue: on another number of ranks, in
 // the middle of an epoch, and with the bits of an undisturbed run.
 #include <regex>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -17,15 +18,13 @@ namespace fs = std::filesystem;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Three epochs of ten steps, in which the last step of each epoch is not full, and the undisturbed
-// run.
+// Three epochs of ten steps, in which the last step of each epoch is not full.
 class Resume : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     dir_ = new TempDir;
     write_small_mnist(*dir_ / "mnist", 620, 100);
-    const ProgramResult result = run(1, "base");
-    ASSERT_EQ(result.exit_code, 0) << said(result);
+    has_base_ = false;
   }
   static void TearDownTestSuite() {
     delete dir_;
@@ -48,7 +47,13 @@ class Resume : public ::testing::Test {
     if (ranks == 1) return run_program(line(name, more), options);
     return run_ranks(ranks, line(name, more), options);
   }
-  static fs::path path(const std::string& name) { return *dir_ / name; }
+  // Trains the undisturbed run, "base", for the first test that asks for it.
+  static fs::path path(const std::string& name) {
+    if (name == "base" && !std::exchange(has_base_, true)) {
+      EXPECT_EQ(run(1, "base", {"--csv", path("base.csv")}).exit_code, 0);
+    }
+    return *dir_ / name;
+  }
   static std::string checkpoint(const std::string& name, const std::string& file) {
     return (path(name) / "checkpoints" / file).string();
   }
@@ -65,9 +70,9 @@ class Resume : public ::testing::Test {
         path("base"), path(name), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   }
 
-  static TempDir* dir_;
+  static inline TempDir* dir_ = nullptr;
+  static inline bool has_base_ = false;
 };
-TempDir* Resume::dir_ = nullptr;
 
 // The kills come in the middle of an epoch, at its last step, and in the first step after it. A
 // save that is in progress at the kill may be complete or not.
@@ -175,7 +180,7 @@ TEST_F(Resume, BestOfALaterStepIsNotTheBestSoFar) {
 // The signal comes in the last step of an epoch, so the continued run begins with the evaluation.
 TEST_F(Resume, AnEvaluationThatComesFirstHasTheEpochsFigures) {
   const auto row = [](const std::string& name) {
-    const std::string csv = read_text(path(name + ".csv"));
+    const std::string csv = read_text(path(name).string() + ".csv");
     const size_t begin = csv.find(",1,20,");  // of epoch 1, after step 20
     return csv.substr(begin, csv.find(',', begin + 30) - begin);
   };
@@ -188,8 +193,7 @@ TEST_F(Resume, AnEvaluationThatComesFirstHasTheEpochsFigures) {
   ASSERT_EQ(stopped.exit_code, 43) << said(stopped);
   ASSERT_THAT(stopped.err, HasSubstr("after step 20;")) << said(stopped);
   ASSERT_EQ(run(1, "stopped_late", {"--csv", more[1], "--resume", "auto"}).exit_code, 0);
-  ASSERT_EQ(run(1, "whole", {"--csv", path("whole.csv").string()}).exit_code, 0);
-  EXPECT_EQ(row("stopped_late"), row("whole"));
+  EXPECT_EQ(row("stopped_late"), row("base"));
 }
 
 // The first process is killed before its first checkpoint.

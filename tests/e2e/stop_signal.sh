@@ -6,7 +6,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-arguments=(-np 2 train_convnet --shards 4 --bn-groups 4 --global-batch-size 128 --max-steps 20)
+arguments=(-np 2 train_convnet --shards 4 --bn-groups 4 --global-batch-size 128 --max-steps 20 --no-eval)
 train() { "$root/scripts/run" "${arguments[@]}" "$@"; }
 
 train -o "$work/whole" >/dev/null 2>&1
