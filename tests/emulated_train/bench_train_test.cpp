@@ -4,7 +4,7 @@
 namespace lockstep::testing::bench_train_cuda_test {
 namespace {
 
-const Arguments kTiny = {"bench_train_emulated", "-a", "convnet", "-b", "2", "--json"};
+const Arguments kTiny = {"bench_train_emulated", "-a", "convnet", "-b", "4", "--json"};
 const Arguments kSteps = {
     "--num-warmup-batches", "4", "--num-batches-per-iter", "2", "--num-iters", "2"};
 
@@ -53,7 +53,7 @@ TEST(BenchTrainOnCuda, BenchTrainStepsOnRanksThatMeetOverNccl) {
   EXPECT_EQ(two.at("transport"), "nccl");
   EXPECT_TRUE(two.at("graph").get<bool>());
   Arguments one = same;
-  one.insert(one.end(), {"-b", "4"});
+  one.insert(one.end(), {"-b", "8"});
   EXPECT_EQ(loss(two), loss(measured(one)));
 }
 
