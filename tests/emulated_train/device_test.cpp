@@ -35,7 +35,7 @@ TEST_F(OneRank, NoOrderOfStreamsChangesABit) {
                            "--epochs",
                            "1",
                            "--max-steps",
-                           "5"};
+                           "4"};
   expect_success(run_program(on_cuda("eager", steps)));
   for (const std::string& order : {std::string("lazy"), random_order()}) {
     SCOPED_TRACE(order);
@@ -65,7 +65,7 @@ TEST_F(OneRank, SavedStatesAreThoseOfTheirStepsInAnyOrderOfStreams) {
 // Steps of 8 images and a last one of less; what is freed is the system's at once, and a replay
 // that used it would find it gone.
 TEST_F(OneRank, AGraphAStepGivesTheSameBits) {
-  write_small_mnist(dir_ / "few", 36, 10);
+  write_small_mnist(dir_ / "few", 28, 10);
   data_ = "few";
   const Arguments steps = {"-b", "8", "--epochs", "2", "--shards", "2", "--opt", "adam"};
   Arguments eager = steps;

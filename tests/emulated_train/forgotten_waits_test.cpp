@@ -70,9 +70,9 @@ void expect_each_is_needed(const std::set<EventWait>& needed,
   }
 }
 
-// Eight steps, then an evaluation of four batches.
+// Six steps, then an evaluation of four batches.
 Numbers train() {
-  trainers::ResolvedRun run = tiny_run(Device::kCuda, 8);
+  trainers::ResolvedRun run = tiny_run(Device::kCuda, 6);
   run.request.print_freq = 100;
   run.request.val_batch_size = 1;
   const TinyResult result = train_tiny(run);

@@ -132,7 +132,7 @@ class NearTheLimit : public EmulatedProgram {
  protected:
   ProgramResult train(const std::string& run, int64_t images, bool graph, int64_t bytes) const {
     Arguments line = on_cuda(run, {"-b", std::to_string(images), "--epochs", "1"});
-    line.insert(line.end(), {"--max-steps", "4"});
+    line.insert(line.end(), {"--max-steps", "3"});
     if (!graph) line.push_back("--no-graph");
     return run_program(line,
                        {.environment = {{"LOCKSTEP_EMULATION_MEMORY", std::to_string(bytes)}}});
@@ -140,10 +140,10 @@ class NearTheLimit : public EmulatedProgram {
   static int64_t needed(int64_t images, bool graph) {
     ResolvedRun run{.batch = {.images = images}};
     run.request.device = Device::kCuda;
-    run.request.val_batch_size = 10;
+    run.request.val_batch_size = 6;
     run.request.optimizer.momentum = 0.9;
     run.request.graph = graph;
-    return plan_of(run, {.arch = "convnet", .image = {1, 28, 28}}, 160, 20).needed();
+    return plan_of(run, {.arch = "convnet", .image = {1, 28, 28}}, 160, 12).needed();
   }
 };
 

@@ -9,9 +9,9 @@ namespace {
 
 class OverNccl : public EmulatedRanks {
  protected:
-  // Eight steps: two that run as they are, one that is recorded, the rest repeated.
+  // Four steps: two that run as they are, one that is recorded, and one that repeats it.
   ProgramResult run(int ranks, const std::string& name, const Arguments& more = {}) const {
-    Arguments line = {"--max-steps", "8"};
+    Arguments line = {"--max-steps", "4"};
     if (transport_ != "") line.insert(line.end(), {"--transport", transport_});
     line.insert(line.end(), more.begin(), more.end());
     return EmulatedRanks::run(ranks, name, line);
@@ -22,12 +22,13 @@ class OverNccl : public EmulatedRanks {
 
 TEST_F(OverNccl, RanksGiveTheBitsOfOne) {
   transport_ = "auto";
-  const ProgramResult alone = run(1, "one");
+  const Arguments larger = {"--global-batch-size", "8", "--max-steps", "5"};
+  const ProgramResult alone = run(1, "one", larger);
   expect_success(alone);
   EXPECT_EQ(count_of(alone.out, "NCCL"), 0) << alone.out;
   for (const int ranks : {2, 4}) {
     const std::string name = std::to_string(ranks);
-    const ProgramResult result = run(ranks, name);
+    const ProgramResult result = run(ranks, name, larger);
     expect_success(result);
     EXPECT_EQ(count_of(result.out, "one graph per step) · tree all-reduce over NCCL 2.28.9"), 1)
         << result.out;
@@ -35,7 +36,7 @@ TEST_F(OverNccl, RanksGiveTheBitsOfOne) {
     expect_bits_of("one", name);
   }
   transport_ = "nccl";  // the one that was asked for it
-  expect_success(run(1, "self"));
+  expect_success(run(1, "self", larger));
   expect_bits_of("one", "self");
 }
 
@@ -53,12 +54,12 @@ TEST_F(OverNccl, NoOptionOfTheExchangeChangesABit) {
 }
 
 TEST_F(OverNccl, NoOrderOfStreamsChangesABit) {
-  const Arguments few = {"--max-steps", "5"};
-  expect_success(run(1, "one", few));
+  const Arguments longer = {"--max-steps", "5"};
+  expect_success(run(1, "one", longer));
   for (const std::string& order : {std::string("eager"), random_order(0), random_order(1)}) {
     SCOPED_TRACE(order);
     order_ = order;
-    expect_success(run(2, order, few));
+    expect_success(run(2, order, longer));
     expect_bits_of("one", order);
   }
   expect_success(run(2, "no_graph", {"--max-steps", "5", "--no-graph"}));
@@ -66,7 +67,8 @@ TEST_F(OverNccl, NoOrderOfStreamsChangesABit) {
 }
 
 TEST_F(OverNccl, MixedPrecisionSkipsTheSameSteps) {
-  const Arguments mixed = {"--opt-level", "O2", "--fp16-allreduce", "--loss-scale", "dynamic"};
+  const Arguments mixed = {
+      "--opt-level", "O2", "--fp16-allreduce", "--loss-scale", "dynamic", "--max-steps", "5"};
   expect_success(run(1, "one", mixed));
   expect_success(run(4, "four", mixed));
   expect_bits_of("one", "four");
@@ -83,7 +85,7 @@ TEST_F(OverNccl, ThreeTrainToo) {
 
 // What the tests above are worth: without one of its waits the exchange gives other bits.
 TEST_F(OverNccl, AForgottenWaitShowsInSomeOrder) {
-  const Arguments few = {"--max-steps", "3", "--no-graph"};
+  const Arguments few = {"--max-steps", "2", "--no-graph", "--no-eval"};
   expect_success(run(1, "one", few));
   const auto differs = [&](const std::string& forgets) {
     environment_["LOCKSTEP_EMULATION_FORGETS"] = forgets;
@@ -106,7 +108,7 @@ TEST_F(OverNccl, AForgottenWaitShowsInSomeOrder) {
 // Four ranks of two groups, two of one.
 TEST_F(OverNccl, ShareTheStatisticsOfABatchNormGroup) {
   for (const auto& [ranks, groups] : {std::pair(4, "2"), std::pair(2, "1")}) {
-    const Arguments shared = {"--bn-groups", groups, "--max-steps", "5"};
+    const Arguments shared = {"--bn-groups", groups};
     const std::string one = groups, many = one + "-shared";
     expect_success(run(1, one, shared));
     const ProgramResult result = run(ranks, many, shared);
@@ -117,21 +119,22 @@ TEST_F(OverNccl, ShareTheStatisticsOfABatchNormGroup) {
   }
   for (const std::string order : {"eager", "random:1", "random:2"}) {
     order_ = order;
-    expect_success(run(2, order, {"--bn-groups", "1", "--max-steps", "5"}));
+    expect_success(run(2, order, {"--bn-groups", "1"}));
     expect_bits_of("1", order);
   }
-  expect_success(run(2, "no_graph", {"--bn-groups", "1", "--max-steps", "5", "--no-graph"}));
+  expect_success(run(2, "no_graph", {"--bn-groups", "1", "--no-graph"}));
   expect_bits_of("1", "no_graph");
   // Without NCCL's own way the statistics go through the host, and no step is a graph.
-  const ProgramResult alone = run(2, "none", {"--bn-groups", "1", "--algorithm", "none"});
+  const ProgramResult alone =
+      run(2, "none", {"--bn-groups", "1", "--algorithm", "none", "--max-steps", "3"});
   expect_success(alone);
   EXPECT_EQ(count_of(alone.out, "no graph)"), 1) << alone.out;
 }
 
 TEST_F(OverNccl, GoOnWhereAnotherNumberStopped) {
-  expect_success(run(1, "one"));
-  expect_success(run(4, "parts", {"--max-steps", "4"}));
-  expect_success(run(2, "parts", {"--resume", "auto"}));
+  expect_success(run(1, "one", {"--max-steps", "6"}));
+  expect_success(run(4, "parts", {"--max-steps", "3"}));
+  expect_success(run(2, "parts", {"--max-steps", "6", "--resume", "auto"}));
   EXPECT_EQ(read_json(dir_ / "parts" / "run.json").at("digest"),
             read_json(dir_ / "one" / "run.json").at("digest"));
 }
@@ -181,7 +184,7 @@ TEST_F(OverNccl, AStepIsOneGraphOnEachRankAndWaitsForNothing) {
       return sums;
     };
     // Beyond the first print interval, whose steps take page-locked memory for their losses.
-    const Counts few = counts("9"), more = counts("11");
+    const Counts few = counts("5"), more = counts("7");
     EXPECT_EQ(more[0] - few[0], 2 * 2);  // the input's kernel
     EXPECT_EQ(more[1] - few[1], 2 * 2);  // the graph
     for (const size_t nothing : {2, 3, 4}) EXPECT_EQ(more[nothing], few[nothing]) << nothing;
@@ -190,9 +193,9 @@ TEST_F(OverNccl, AStepIsOneGraphOnEachRankAndWaitsForNothing) {
 
 class FailingNccl : public OverNccl {
  protected:
-  ProgramResult run_with(const std::string& fault, const Arguments& more = {}) {
+  ProgramResult run_with(const std::string& fault, const Arguments& more = {}, int ranks = 2) {
     environment_["LOCKSTEP_EMULATION_NCCL"] = fault;
-    return run(2, "run", more);
+    return run(ranks, "run", more);
   }
   static void expect_error(const ProgramResult& result, int code, const std::string& what) {
     EXPECT_EQ(result.exit_code, code) << said(result);
@@ -201,30 +204,33 @@ class FailingNccl : public OverNccl {
   }
 };
 
+// NcclExchange.FailuresEndInTheirExitCodes has each of these failures on two ranks.
 TEST_F(FailingNccl, IsRefusedBeforeTheRunBegins) {
-  expect_error(run_with("missing"), 5, "error: NCCL 2 cannot be loaded\n");
-  expect_error(run_with("missing"), 5, "; or --transport shm or mpi\n");
-  expect_error(run_with("old-version"), 5, "why: it is 2.17.1, the exchange of gradients needs");
-  expect_error(run_with("lacks-a-function"), 5, "why: it has no function ncclSend\n");
-  expect_error(run_with("init-fails"), 5, "error: NCCL does not start\n");
+  const ProgramResult missing = run_with("missing");
+  expect_error(missing, 5, "error: NCCL 2 cannot be loaded\n");
+  expect_error(missing, 5, "; or --transport shm or mpi\n");
+  const auto alone = [&](const char* fault) { return run_with(fault, {}, 1); };
+  expect_error(alone("old-version"), 5, "why: it is 2.17.1, the exchange of gradients needs");
+  expect_error(alone("lacks-a-function"), 5, "why: it has no function ncclSend\n");
+  expect_error(alone("init-fails"), 5, "error: NCCL does not start\n");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
 }
 
 TEST_F(FailingNccl, GivesWayWhereItWasNotAskedFor) {
   transport_ = "auto";
-  const ProgramResult peers = run_with("missing", {"--max-steps", "2"});
+  const ProgramResult peers = run_with("missing", {"--max-steps", "1"});
   expect_success(peers);
   EXPECT_EQ(count_of(peers.err, "gradients travel over CUDA IPC: NCCL 2 cannot be loaded"), 1)
       << said(peers);
   environment_["LOCKSTEP_EMULATION_IPC"] = "no-peers";
-  const ProgramResult result = run_with("missing", {"--max-steps", "2", "--overwrite"});
+  const ProgramResult result = run_with("missing", {"--max-steps", "1", "--overwrite"});
   expect_success(result);
   EXPECT_EQ(count_of(result.err, "gradients travel through the host: NCCL 2 cannot be loaded"), 1)
       << said(result);
   EXPECT_EQ(count_of(result.out, "over shm, gradients travel through the host"), 1) << result.out;
   environment_["LOCKSTEP_EMULATION_IPC"] = "";
   const ProgramResult ring =
-      run_with("missing", {"--algorithm", "ring", "--max-steps", "2", "--overwrite"});
+      run_with("missing", {"--algorithm", "ring", "--max-steps", "1", "--overwrite"});
   expect_success(ring);
   EXPECT_EQ(count_of(ring.err, "; no CUDA IPC: its sums are trees"), 1) << said(ring);
   EXPECT_EQ(count_of(ring.out, "ring all-reduce over shm"), 1) << ring.out;

@@ -19,10 +19,10 @@ inline std::string random_order(int number = 0) {
   return "random:" + std::to_string(std::stoll(seed == nullptr ? "1" : seed) + number);
 }
 
-// Files in MNIST's layout: 160 images, 20 to test with.
+// Files in MNIST's layout: 160 images, 12 to test with in two batches.
 class EmulatedProgram : public ::testing::Test {
  protected:
-  EmulatedProgram() { write_small_mnist(dir_ / "mnist", 160, 20); }
+  EmulatedProgram() { write_small_mnist(dir_ / "mnist", 160, 12); }
 
   // ConvNet, 8 images per step unless `more` says otherwise.
   Arguments on(const std::string& device,
@@ -37,7 +37,7 @@ class EmulatedProgram : public ::testing::Test {
                       "--lr",
                       "0.002",
                       "--val-batch-size",
-                      "10",
+                      "6",
                       "--workers",
                       "0",
                       "-o",
@@ -68,13 +68,13 @@ class EmulatedProgram : public ::testing::Test {
   std::string data_ = "mnist";
 };
 
-// Runs of four shards in small buckets, on any number of ranks.
+// Runs of four shards, of an image each, in small buckets, on any number of ranks.
 class EmulatedRanks : public EmulatedProgram {
  protected:
   ProgramResult run(int ranks, const std::string& name, const Arguments& more) const {
     Arguments line = on_cuda(name,
                              {"--global-batch-size",
-                              "8",
+                              "4",
                               "--shards",
                               "4",
                               "--bn-groups",

@@ -167,8 +167,8 @@ TEST_P(EmulatedCalls, MuonAndLambLearnWhatTheCpuLearnsAndTheGraphTheSame) {
     EXPECT_LT(distance(train_tiny(run_by(Device::kCpu, 3)).weights,
                        train_tiny(run_by(Device::kCuda, 3)).weights),
               tolerance);
-    const TinyResult graph = train_tiny(run_by(Device::kCuda, 6));
-    ResolvedRun without = run_by(Device::kCuda, 6);
+    const TinyResult graph = train_tiny(run_by(Device::kCuda, 4));
+    ResolvedRun without = run_by(Device::kCuda, 4);
     without.request.graph = false;
     expect_same_weights(train_tiny(without), graph);
   }

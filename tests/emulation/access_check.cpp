@@ -341,6 +341,9 @@ void ignore_accesses(const void* begin, size_t bytes) {
 void note_written(const void* begin, size_t bytes) {
   checker().note_written(reinterpret_cast<uintptr_t>(begin), bytes);
 }
+bool watches_accesses() {
+  return true;
+}
 void begin_grid() {
   checker().begin_grid();
 }
@@ -348,19 +351,16 @@ void set_thread(unsigned block, const ThreadClock* clock) {
   current = clock;
   checker().set_block(block);
 }
-void join_lanes(ThreadClock* first, size_t stride, unsigned mask) {
-  const auto clock = [&](unsigned lane) {
-    return reinterpret_cast<ThreadClock*>(reinterpret_cast<std::byte*>(first) + lane * stride);
-  };
+void join_lanes(ThreadClock* first, unsigned mask) {
   uint32_t joined[32] = {};
   for (unsigned lane = 0; lane < 32; ++lane) {
     if ((mask >> lane & 1U) == 0) continue;
-    for (unsigned i = 0; i < 32; ++i) joined[i] = std::max(joined[i], clock(lane)->lanes[i]);
+    for (unsigned i = 0; i < 32; ++i) joined[i] = std::max(joined[i], first[lane].lanes[i]);
   }
   for (unsigned lane = 0; lane < 32; ++lane) {
     if ((mask >> lane & 1U) == 0) continue;
-    std::memcpy(clock(lane)->lanes, joined, sizeof(joined));
-    ++clock(lane)->lanes[lane];
+    std::memcpy(first[lane].lanes, joined, sizeof(joined));
+    ++first[lane].lanes[lane];
   }
 }
 std::string take_reports() {

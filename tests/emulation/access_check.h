@@ -31,12 +31,14 @@ void ignore_accesses(const void* begin, size_t bytes);
 // Marks memory as written by a copy or a memset.
 void note_written(const void* begin, size_t bytes);
 
+// Whether anybody does.
+bool watches_accesses();
+
 // From begin_grid() on, accesses belong to the thread that set_thread() named last.
 void begin_grid();
 void set_thread(unsigned block, const ThreadClock* clock);  // null: the scheduler is running
-// Joins the clocks of the lanes in `mask`. The warp's clocks start at `first`, `stride` bytes
-// apart.
-void join_lanes(ThreadClock* first, size_t stride, unsigned mask);
+// Joins the clocks of the lanes in `mask`. The warp's clocks start at `first`.
+void join_lanes(ThreadClock* first, unsigned mask);
 
 // Checks one access of instrumented code by the current thread, if there is one.
 void note_access(const void* at, unsigned bytes, bool writes, const void* caller);

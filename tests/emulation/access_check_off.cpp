@@ -7,9 +7,12 @@ void permit(const void*, size_t, Memory) {}
 void withdraw(const void*) {}
 void ignore_accesses(const void*, size_t) {}
 void note_written(const void*, size_t) {}
+bool watches_accesses() {
+  return false;
+}
 void begin_grid() {}
 void set_thread(unsigned, const ThreadClock*) {}
-void join_lanes(ThreadClock*, size_t, unsigned) {}
+void join_lanes(ThreadClock*, unsigned) {}
 std::string take_reports() {
   return {};
 }

@@ -29,6 +29,7 @@ class Fiber {
 
   Entry entry_ = nullptr;
   std::byte* stack_ = nullptr;
+  std::byte* top_ = nullptr;
   boost::context::detail::fcontext_t context_{};
   const void* bottom_ = nullptr;  // for AddressSanitizer
   size_t bytes_ = 0;

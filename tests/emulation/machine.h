@@ -44,7 +44,6 @@ struct Thread {
   Location where;
   WarpCall call;
   uint64_t result;
-  ThreadClock clock;
 };
 
 class Machine {
@@ -78,16 +77,22 @@ class Machine {
   [[noreturn]] void fail_in_deadlock();
   [[noreturn]] void stop();
 
+  // Null where nobody watches.
+  ThreadClock* clock_of(const Thread& thread) {
+    return clocks_.empty() ? nullptr : &clocks_[thread.number];
+  }
+
   // Runs the body of an emulated operation, whose accesses are not attributed to the kernel.
   template <class Body>
   void outside(Body&& body) {
     set_thread(0, nullptr);
     body();
-    set_thread(block_number_, &current_->clock);
+    set_thread(block_number_, clock_of(*current_));
   }
 
   const Call* call_ = nullptr;
   std::vector<Thread> threads_;
+  std::vector<ThreadClock> clocks_;  // apart: they are large, and unused without the access check
   std::vector<unsigned> ready_;
   size_t ready_head_ = 0;  // Order::kForward uses ready_ as a queue, the others as a stack
   size_t window_ = 1;      // the next thread is one of this many at the top of the stack

@@ -62,6 +62,7 @@ void Machine::run(const Call& call, dim3 grid, dim3 block, size_t dynamic_shared
     threads_[i].number = i;
     threads_[i].lane = i % kWarp;
   }
+  clocks_.resize(watches_accesses() ? threads_.size() : 0);
   permit(call.arguments.get(), call.argument_bytes, Memory::kArguments);
   begin_grid();
   for (const size_t number : block_order(size_t{grid.x} * grid.y * grid.z)) {
@@ -118,10 +119,11 @@ void Machine::run_block(size_t block, size_t dynamic_shared_bytes) {
   for (unsigned i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
     thread.state = Progress::kNew;
-    thread.clock = {};
-    thread.clock.thread = i;
-    thread.clock.lanes[thread.lane] = 1;
     ready_.push_back(i);
+  }
+  for (unsigned i = 0; i < clocks_.size(); ++i) {
+    clocks_[i] = {.thread = i};
+    clocks_[i].lanes[threads_[i].lane] = 1;
   }
   Thread* const first = pick();
   first->fiber = take_fiber();
@@ -134,7 +136,7 @@ void Machine::run_block(size_t block, size_t dynamic_shared_bytes) {
 void Machine::fiber_main() {
   Machine& self = machine();
   for (;;) {
-    set_thread(self.block_number_, &self.current_->clock);
+    set_thread(self.block_number_, self.clock_of(*self.current_));
     self.call_->invoke(self.call_->arguments.get());
     set_thread(0, nullptr);
     self.finish();
@@ -222,10 +224,8 @@ void Machine::barrier(const Location& where) {
       at_barrier_ = 0;
       ready_.clear();
       ready_head_ = 0;
-      for (Thread& thread : threads_) {
-        ++thread.clock.barriers;
-        wake(thread);
-      }
+      for (ThreadClock& clock : clocks_) ++clock.barriers;
+      for (Thread& thread : threads_) wake(thread);
     }
     wait();
   });

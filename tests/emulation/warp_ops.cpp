@@ -49,7 +49,7 @@ bool Machine::is_in_same_operation(const Thread& other) {
 }
 
 void Machine::exchange(Thread& first, unsigned count, const WarpCall& call) {
-  if (call.op == WarpOp::kSync) join_lanes(&first.clock, sizeof(Thread), call.mask);
+  if (call.op == WarpOp::kSync) join_lanes(clock_of(first), call.mask);
   for (unsigned lane = 0; lane < count; ++lane) {
     if ((call.mask >> lane & 1U) == 0) continue;
     Thread& thread = (&first)[lane];
