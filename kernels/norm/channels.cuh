@@ -20,7 +20,7 @@ constexpr int kTileChannels = 64;  // at most; a row of 64 16-bit channels is a 
 // takes every slices()-th run of `rows` pixels, so that all blocks advance through memory together.
 // The pixels that a thread takes depend only on the shard's shape and dtype.
 struct ChannelPlan {
-  ShardTable shards = {};  // begins are in images
+  ShardTable shards;  // begins are in images
   int64_t first_shard = 0;
   int64_t shards_per_group = 1;
   int64_t image_pixels = 1;

@@ -19,19 +19,8 @@ namespace {
 // Shard k has rows [row[k], row[k + 1]) and chunks [chunk[k], chunk[k + 1]), at least one.
 struct ChunkTable {
   int count = 0;
-  int64_t row[kMaxShardsOfRank + 1];
-  int chunk[kMaxShardsOfRank + 1];
-
-#if defined(LOCKSTEP_EMULATION)  // as ShardTable
-  ChunkTable() = default;
-  ChunkTable(const ChunkTable& from) { *this = from; }
-  ChunkTable& operator=(const ChunkTable& from) {
-    count = from.count;
-    std::copy_n(from.row, count + 1, row);
-    std::copy_n(from.chunk, count + 1, chunk);
-    return *this;
-  }
-#endif
+  int64_t row[kMaxShardsOfRank + 1] = {};
+  int chunk[kMaxShardsOfRank + 1] = {};
 
   int chunks() const { return chunk[count]; }
   __device__ int shard_of(int of_chunk) const {
@@ -58,7 +47,7 @@ inline void cut_rows(ChunkTable& table) {
 // The table for images of `pixels` rows each.
 inline ChunkTable chunk_table(const Shards& shards, int64_t pixels) {
   const ShardTable images = shard_table(shards);
-  ChunkTable table = {};
+  ChunkTable table;
   table.count = images.count;
   for (int k = 0; k <= table.count; ++k) table.row[k] = images.begin[k] * pixels;
   cut_rows(table);
@@ -66,7 +55,7 @@ inline ChunkTable chunk_table(const Shards& shards, int64_t pixels) {
 }
 // The table whose rows are the chunks of `table`.
 inline ChunkTable next_level(const ChunkTable& table) {
-  ChunkTable next = {};
+  ChunkTable next;
   next.count = table.count;
   for (int k = 0; k <= table.count; ++k) next.row[k] = table.chunk[k];
   cut_rows(next);

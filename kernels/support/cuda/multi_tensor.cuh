@@ -32,16 +32,6 @@ struct TensorTable {
   bool packed[kCapacity];
   int count = 0;
 
-#if defined(LOCKSTEP_EMULATION)  // as ShardTable
-  TensorTable() = default;
-  TensorTable(const TensorTable& from) : count(from.count) {
-    std::copy_n(from.entries, count, entries);
-    std::copy_n(from.sizes, count, sizes);
-    std::copy_n(from.first_block, count + 1, first_block);
-    std::copy_n(from.packed, count, packed);
-  }
-#endif
-
   __device__ int tensor_of(int block) const {
     int low = 0;
     int high = count;

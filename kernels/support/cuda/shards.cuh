@@ -1,8 +1,6 @@
 // Where each shard begins, as a kernel's argument.
 #pragma once
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
 #include "core/shards.h"
@@ -13,14 +11,7 @@ namespace {
 
 struct ShardTable {
   int count = 0;
-  int64_t begin[kMaxShardsOfRank + 1];
-
-#if defined(LOCKSTEP_EMULATION)  // its threads copy their arguments: no more than is in use
-  ShardTable() = default;
-  ShardTable(const ShardTable& from) : count(from.count) {
-    std::copy_n(from.begin, count + 1, begin);
-  }
-#endif
+  int64_t begin[kMaxShardsOfRank + 1] = {};
 };
 
 // Errors: ShapeError for more than kMaxShardsOfRank shards on this rank.
@@ -29,7 +20,7 @@ inline ShardTable shard_table(const Shards& shards) {
     throw ShapeError(fmt::format(
         "[cuda] shards: got {} on a rank, expected {} at most", shards.local(), kMaxShardsOfRank));
   }
-  ShardTable table = {};
+  ShardTable table;
   table.count = static_cast<int>(shards.local());
   for (int64_t k = 0; k <= shards.local(); ++k) table.begin[k] = shards.begin(k);
   return table;
