@@ -209,7 +209,7 @@ BUILD_PARTS = {  # what is timed -> its words and the most that it may take, in 
     "train": ("`scripts/train.sh`, packages there, no ccache, until \"Accuracy is\"", 240),
     "train_cuda": ("the same with CUDA for one architecture", 360),
     "ci_empty": ("`.ci/run`, empty ccache", 35 * 60),
-    "ci_warm": ("`.ci/run`, warm ccache, a changed line in `nn/`", 20 * 60),
+    "ci_warm": ("`.ci/run`, warm ccache, a changed line in `nn/`", 18 * 60),
     "change_nn": ("a changed line in `nn/layers.cpp` until its unit tests have run", 25),
     "change_kernels": ("a changed line in `kernels/norm/batch_norm.h` until the kernels' unit tests have run", 120),
 }
