@@ -63,9 +63,10 @@ done < <(grep '^bench_train --device cuda ' "$root/docs/bench_train.md")
 
 if [ -n "${LOCKSTEP_PHOTOS:-}" ]; then
   for folder in train/ants train/bees val/ants val/bees; do
+    count=4
+    [[ $folder == train/* ]] || count=2
     mkdir -p "photos/$folder"
-    find -L "$LOCKSTEP_PHOTOS/$folder" -name '*.jpg' | sort | sed -n 1,4p | xargs cp -t "photos/$folder"
-    [[ $folder != val/* ]] || find "photos/$folder" -name '*.jpg' | sort | sed -n '3,$p' | xargs rm
+    find -L "$LOCKSTEP_PHOTOS/$folder" -name '*.jpg' | sort | sed -n "1,${count}p" | xargs cp -t "photos/$folder"
   done
   run_commands photos.md 4 "-b 2 --max-steps 1"
 else

@@ -17,8 +17,7 @@ Arguments line(const Arguments& more) {
 
 nlohmann::json measured(const Arguments& more, int ranks = 1) {
   const ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "2"}}};
-  const ProgramResult result =
-      ranks == 1 ? run_program(line(more), options) : run_ranks(ranks, line(more), options);
+  const ProgramResult result = run_on(ranks, line(more), options);
   EXPECT_EQ(result.exit_code, 0) << said(result);
   return nlohmann::json::parse(result.out, nullptr, false);
 }

@@ -14,7 +14,7 @@ class OverCublaslt : public EmulatedProgram {
     const ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "4"},
                                                     {"LOCKSTEP_EMULATION_STREAMS", "lazy"},
                                                     {"LOCKSTEP_EMULATION_CUBLASLT", cublaslt_}}};
-    return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+    return run_on(ranks, line, options);
   }
   static void expect_error(const ProgramResult& result, const std::string& what) {
     EXPECT_EQ(result.exit_code, 5) << said(result);

@@ -82,7 +82,7 @@ class OverCudnn : public EmulatedProgram {
     line.insert(line.end(), more.begin(), more.end());
     const ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "4"},
                                                     {"LOCKSTEP_EMULATION_STREAMS", "random:7"}}};
-    return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+    return run_on(ranks, line, options);
   }
   static void expect_error(const ProgramResult& result, int exit_code, const std::string& what) {
     EXPECT_EQ(result.exit_code, exit_code) << said(result);

@@ -15,7 +15,7 @@ class FirstHour : public EmulatedProgram {
     line.insert(line.end(), {"--shards", std::to_string(ranks), "--overwrite"});
     line.insert(line.end(), more.begin(), more.end());
     const ProgramOptions options = {.environment = machine};
-    return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+    return run_on(ranks, line, options);
   }
   std::string device_of_run() const {
     return read_json(dir_ / "run" / "run.json").at("ranks").at(0).at("device");

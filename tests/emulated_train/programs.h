@@ -19,6 +19,11 @@ inline std::string random_order(int number = 0) {
   return "random:" + std::to_string(std::stoll(seed == nullptr ? "1" : seed) + number);
 }
 
+// Runs a program on this many ranks. One needs no mpirun.
+inline ProgramResult run_on(int ranks, const Arguments& line, const ProgramOptions& options) {
+  return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+}
+
 // Files in MNIST's layout: 160 images, 12 to test with in two batches.
 class EmulatedProgram : public ::testing::Test {
  protected:
@@ -87,7 +92,7 @@ class EmulatedRanks : public EmulatedProgram {
     ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", devices_},
                                               {"LOCKSTEP_EMULATION_STREAMS", order_}}};
     options.environment.insert(environment_.begin(), environment_.end());
-    return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+    return run_on(ranks, line, options);
   }
   void expect_bits_of(const std::string& want, const std::string& name) const {
     SCOPED_TRACE(name);

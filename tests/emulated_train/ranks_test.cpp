@@ -23,7 +23,7 @@ class SeveralRanks : public EmulatedProgram {
     line.insert(line.end(), more.begin(), more.end());
     const ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "4"},
                                                     {"LOCKSTEP_EMULATION_STREAMS", order_}}};
-    return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+    return run_on(ranks, line, options);
   }
   void expect_bits_of_one(const std::string& name) const {
     SCOPED_TRACE(name);

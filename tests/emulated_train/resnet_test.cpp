@@ -20,8 +20,7 @@ class NarrowResNet : public ::testing::Test {
     line.insert(line.end(), more.begin(), more.end());
     const ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "4"},
                                                     {"LOCKSTEP_EMULATION_STREAMS", "lazy"}}};
-    const ProgramResult result =
-        ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+    const ProgramResult result = run_on(ranks, line, options);
     ASSERT_EQ(result.exit_code, 0) << said(result);
   }
 

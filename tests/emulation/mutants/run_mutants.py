@@ -129,10 +129,10 @@ def main() -> int:
         elif set(wanted) <= {NOT_CAUGHT, "crash"}:
             problems.append(f"{mutant}: {TABLE.name} must say who catches it")
         else:
+            cell_of = dict(zip(FLAVORS, wanted))
             problems += [
-                f"{mutant}, {flavor}: expected {wanted[FLAVORS.index(flavor)]}, got {outcomes}"
-                for flavor, outcomes in zip(flavors, found[mutant])
-                if not satisfies(outcomes, wanted[FLAVORS.index(flavor)])
+                f"{mutant}, {flavor}: expected {cell_of[flavor]}, got {outcomes}"
+                for flavor, outcomes in zip(flavors, found[mutant]) if not satisfies(outcomes, cell_of[flavor])
             ]
     problems += [f"{mutant}: in {TABLE.name}, but in no program" for mutant in expected if mutant not in cells]
     print("\n".join(problems) or f"{len(cells)} mutants of {len(unbroken)} kernels are as {TABLE.name} says")
