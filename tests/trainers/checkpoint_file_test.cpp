@@ -86,7 +86,7 @@ TEST(CheckpointRecord, OfAnEarlierProgramHasOneSeed) {
   for (const char* key : {"seed_order", "seed_weights", "early_stopping"}) metadata.erase(key);
   const CheckpointRecord record = record_of(metadata, "file");
   EXPECT_EQ(record.run.seeds, (Seeds{.run = 7, .order = 7, .weights = 7}));
-  EXPECT_EQ(record.position.early_stopping, "");
+  EXPECT_EQ(record.position.early_stopping, std::nullopt);
 }
 
 TEST(CheckpointRecord, SaysWhichEnginesOfCudnnARunHad) {

@@ -49,7 +49,7 @@ TEST(CheckpointOfFormat1, IsReadAndFitsItsNetworkAndOptimizer) {
   EXPECT_EQ(at.sums.steps, 1);
   EXPECT_EQ(at.sums.images, 64);
   EXPECT_EQ(at.best.total, 10000);
-  EXPECT_EQ(at.schedule, "{}");
+  EXPECT_EQ(at.schedule, std::nullopt);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/record_ranges.h"
-#include "trainers/model/early_stopping.h"
 #include "trainers/model/schedule.h"
 
 namespace lockstep::trainers::attack_record_test {
@@ -131,14 +130,52 @@ TEST(RecordedNumbers, APlaceOutsideItsEpochIsRefused) {
 }
 
 TEST(RecordedNumbers, StatesInsideTheRecordAreReadAlike) {
-  EarlyStopping stopping(EarlyStoppingConfig{.patience = 3});
-  EXPECT_NO_THROW(stopping.restore(R"({"worse_epochs":2})"));
-  for (const char* text : {R"({"worse_epochs":9e95})", R"({"worse_epochs":9223372036854775807})"}) {
-    EXPECT_THROW(stopping.restore(text), CheckpointError) << text;
+  ASSERT_EQ(verdict_on("early_stopping", R"({"worse_epochs":2})"), "accepted");
+  for (const char* text : {"",
+                           "{}",
+                           "[1]",
+                           R"({"worse_epochs":"x"})",
+                           R"({"worse_epochs":9e95})",
+                           R"({"worse_epochs":9223372036854775807})"}) {
+    EXPECT_THAT(verdict_on("early_stopping", text), HasSubstr("its 'early_stopping' is")) << text;
   }
-  Schedule schedule({.kind = ScheduleKind::kPlateau}, 0.1, 3, 10);
-  EXPECT_NO_THROW(schedule.restore(R"({"factor":1,"bad_epochs":2})"));
-  EXPECT_THROW(schedule.restore(R"({"factor":1,"bad_epochs":9e95})"), CheckpointError);
+  ASSERT_EQ(verdict_on("schedule", "{}"), "accepted");
+  ASSERT_EQ(verdict_on("schedule", R"({"factor":1,"bad_epochs":2})"), "accepted");
+  for (const char* text : {"",
+                           "[1]",
+                           R"({"cooldown":3})",
+                           R"({"factor":"x","bad_epochs":1})",
+                           R"({"factor":1,"bad_epochs":9e95})"}) {
+    EXPECT_THAT(verdict_on("schedule", text), HasSubstr("its 'schedule' is")) << text;
+  }
+}
+
+std::string scale_state(const std::string& tracker,
+                        const std::string& consecutive = "0",
+                        const std::string& applied = "3",
+                        const std::string& scale = "8") {
+  return fmt::format(
+      R"({{"scale":{},"_growth_tracker":{},"consecutive_skips":{},"applied":{},"skipped":1}})",
+      scale,
+      tracker,
+      consecutive,
+      applied);
+}
+
+TEST(RecordedNumbers, LossScalesThatNoRunWritesAreRefused) {
+  ASSERT_EQ(verdict_on("grad_scaler", scale_state("1999", "9")), "accepted");
+  for (const char* tracker : {"2000", "-1", "1.5", "true", "null", "9e99", "4294967297"}) {
+    EXPECT_THAT(verdict_on("grad_scaler", scale_state(tracker)), HasSubstr("its 'grad_scaler' is"));
+  }
+  for (const std::string& text : {scale_state("0", "2147483647"),
+                                  scale_state("0", "0", "9223372036854775807"),
+                                  scale_state("0", "0", "3", "0"),
+                                  scale_state("0", "0", "3", "-1"),
+                                  scale_state("0", "0", "3", "1e39"),
+                                  scale_state("0", "0", "3", "null"),
+                                  std::string("{")}) {
+    EXPECT_THAT(verdict_on("grad_scaler", text), HasSubstr("its 'grad_scaler' is")) << text;
+  }
 }
 
 }  // namespace

@@ -229,7 +229,7 @@ std::string epochs_note(const std::string& line,
   const ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1)};
   CheckpointRecord before{.run = testing::tiny_identity(), .position = {}, .model_digest = {}};
   before.position.steps = before.position.applied = steps;
-  before.position.schedule = R"({"factor":0.5,"bad_epochs":0})";
+  before.position.schedule = ScheduleState{.factor = 0.5};
   if (!epochs.empty()) before.run.settings["epochs"] = epochs;
   return note_on_epochs(run, 2, before).value_or("none");
 }

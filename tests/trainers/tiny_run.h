@@ -95,8 +95,8 @@ inline TrainingPosition tiny_position(int64_t steps) {
                    .correct5 = 200},
           .best = {.correct1 = 77, .correct5 = 90, .total = 100, .loss = 0.1},
           .best_epoch = 2,
-          .schedule = R"({"cooldown":3})",
-          .early_stopping = R"({"worse_epochs":1})"};
+          .schedule = ScheduleState{.factor = 0.5, .plateau = {.best = 1.0 / 3, .bad_epochs = 3}},
+          .early_stopping = EarlyStopping::State{.best = 1.0 / 7, .worse_epochs = 1}};
 }
 
 // Writes both files of a checkpoint.

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/words.h"
 #include "trainers/checkpoint/record_ranges.h"
+#include "trainers/checkpoint/state_texts.h"
 #include "trainers/config/file_json.h"
 
 namespace lockstep::trainers {
@@ -21,6 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kGradScalerKey = "grad_scaler";
 constexpr const char* kEarlyStoppingKey = "early_stopping";
+constexpr const char* kScheduleKey = "schedule";
 constexpr const char* kSeedOrderKey = "seed_order";  // absent: the seed
 constexpr const char* kSeedWeightsKey = "seed_weights";
 constexpr const char* kEvaluationKey = "evaluation";
@@ -70,7 +72,6 @@ void for_each_field(Possibly<CheckpointRecord> auto& record, auto&& visit) {
   visit("epoch_sums", position.sums);
   visit("best", position.best);
   visit("best_epoch", position.best_epoch);
-  visit("schedule", position.schedule);
   visit("model_digest", model_digest);
 }
 
@@ -130,10 +131,6 @@ class Reader {
     if (found == metadata_.end()) refuse(file_, fmt::format("it has no '{}'", key));
     return found->second;
   }
-  std::string text_or_empty(const char* key) const {
-    const auto found = metadata_.find(key);
-    return found == metadata_.end() ? "" : found->second;
-  }
   template <class T>
   void operator()(const char* key, T& field) const {
     if constexpr (std::same_as<T, std::string>) {
@@ -148,6 +145,14 @@ class Reader {
       };
       if (!converted(key, read)) refuse_value(key);
     }
+  }
+
+  // Of a key that a file need not have.
+  template <class Convert>
+  void read_if_there(const char* key, Convert&& convert, auto& field) const {
+    if (!metadata_.contains(key)) return;
+    field = converted(key, convert);
+    if (!field) refuse_value(key);
   }
 
   template <class Convert>
@@ -208,16 +213,15 @@ std::string format_version() {
 }
 
 Texts to_metadata(const CheckpointRecord& record) {
-  const RunIdentity& run = record.run;
-  const std::string& grad_scaler = record.position.grad_scaler;
+  const auto& [run, position, digest] = record;
   Texts metadata = {{kVersionKey, format_version()}};
   for_each_field(record,
                  [&](const char* key, const auto& field) { metadata[key] = field_text(field); });
   metadata[kSeedOrderKey] = field_text(run.seeds.order);
   metadata[kSeedWeightsKey] = field_text(run.seeds.weights);
-  if (!grad_scaler.empty()) metadata[kGradScalerKey] = grad_scaler;
-  if (!record.position.early_stopping.empty())
-    metadata[kEarlyStoppingKey] = record.position.early_stopping;
+  metadata[kScheduleKey] = to_text(position.schedule);
+  if (position.loss_scale) metadata[kGradScalerKey] = to_text(*position.loss_scale);
+  if (position.early_stopping) metadata[kEarlyStoppingKey] = to_text(*position.early_stopping);
   if (run.evaluation.is_known()) metadata[kEvaluationKey] = to_json(run.evaluation);
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
   for (const char* key : kLaterKeys) {
@@ -251,8 +255,10 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   }
   for_each_field(record, read);
   record.run.evaluation = recorded_evaluation(metadata, file);
-  record.position.grad_scaler = read.text_or_empty(kGradScalerKey);
-  record.position.early_stopping = read.text_or_empty(kEarlyStoppingKey);
+  TrainingPosition& position = record.position;
+  position.schedule = read.converted(kScheduleKey, schedule_state_of);
+  read.read_if_there(kGradScalerKey, loss_scale_state_of, position.loss_scale);
+  read.read_if_there(kEarlyStoppingKey, early_stopping_state_of, position.early_stopping);
   Seeds& seeds = record.run.seeds;
   seeds.order = seeds.weights = seeds.run;
   if (metadata.contains(kSeedOrderKey)) read(kSeedOrderKey, seeds.order);

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/optim/loss_scale.h"
+#include "trainers/model/early_stopping.h"
+#include "trainers/model/schedule.h"
 #include "trainers/report/evaluation_record.h"
 #include "trainers/report/training_result.h"
 
@@ -51,9 +55,9 @@ struct TrainingPosition {
   EpochSums sums;       // of the current epoch
   Evaluation best;      // of all evaluations so far; of 0 images: none
   int64_t best_epoch = 0;
-  std::string schedule = {};        // the learning rate schedule's own state
-  std::string early_stopping = {};  // likewise; empty: none
-  std::string grad_scaler = {};     // torch.amp.GradScaler's state_dict() as JSON; empty: none
+  std::optional<ScheduleState> schedule = {};
+  std::optional<EarlyStopping::State> early_stopping = {};
+  std::optional<kernels::LossScaleState> loss_scale = {};
 };
 
 struct CheckpointRecord {

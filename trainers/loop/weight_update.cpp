@@ -1,23 +1,17 @@
 #include "trainers/loop/weight_update.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/words.h"
 #include "trainers/checkpoint/record_ranges.h"
-#include "trainers/config/file_json.h"
 #include "trainers/model/make_optimizer.h"
 
 namespace lockstep::trainers {
 namespace {
-
-constexpr int64_t kMaxSkips = 50;  // in a row
 
 [[noreturn]] void throw_overflow(const kernels::LossScaleState& state, int64_t steps) {
   throw DivergedError(
@@ -27,52 +21,9 @@ constexpr int64_t kMaxSkips = 50;  // in a row
       "a smaller --lr or --clip-grad-norm 1; if it begins at step 1, look for NaN in the input");
 }
 
-// Uses PyTorch's names, so that torch.amp.GradScaler loads it, and adds counts that PyTorch does
-// not have.
-std::string text_of(const kernels::LossScaleRule& rule, const kernels::LossScaleState& state) {
-  return nlohmann::ordered_json{{"scale", state.scale},
-                                {"growth_factor", rule.growth_factor},
-                                {"backoff_factor", rule.backoff_factor},
-                                {"growth_interval", rule.growth_interval},
-                                {"_growth_tracker", state.growth_tracker},
-                                {"applied", state.applied},
-                                {"skipped", state.skipped},
-                                {"consecutive_skips", state.consecutive_skips}}
-      .dump();
-}
-
-std::optional<kernels::LossScaleState> parse_state(const std::string& text) {
-  try {
-    const auto json = parse_file<FileJson>(text);
-    const auto scale = json.at("scale").get<double>();
-    if (!(scale > 0 && scale <= std::numeric_limits<float>::max())) return std::nullopt;
-    const kernels::LossScaleState state{
-        .scale = static_cast<float>(scale),
-        .growth_tracker = json.at("_growth_tracker").get<int32_t>(),
-        .consecutive_skips = json.at("consecutive_skips").get<int32_t>(),
-        .applied = json.at("applied").get<int64_t>(),
-        .skipped = json.at("skipped").get<int64_t>()};
-    const auto lies = [](int64_t count, int64_t end) { return count >= 0 && count < end; };
-    const bool counts = lies(state.growth_tracker, kernels::LossScaleRule().growth_interval) &&
-                        lies(state.consecutive_skips, kMaxSkips) &&
-                        lies(state.applied, kMaxCounted) && lies(state.skipped, kMaxCounted);
-    return counts ? std::optional(state) : std::nullopt;
-  } catch (const FileJson::exception&) {
-    return std::nullopt;
-  }
-}
-
 ScaledStep scaled_step(const kernels::LossScaleState& state) {
   return {
       .scale = state.scale, .skipped = state.skipped, .consecutive_skips = state.consecutive_skips};
-}
-
-kernels::LossScaleState state_of(const std::string& text) {
-  const std::optional<kernels::LossScaleState> state = parse_state(text);
-  if (state) return *state;
-  throw CheckpointError("the checkpoint's loss scale cannot be read",
-                        fmt::format("it is '{}'", printable(text)),
-                        "another checkpoint of that run");
 }
 
 OptimizerConfig optimizer_config(const RunRequest& request, int64_t steps_per_epoch) {
@@ -203,8 +154,7 @@ void WeightUpdate::describe(TrainingPosition& position) const {
   if (!scaler_) return;
   const kernels::LossScaleState state = scaler_->read();
   position.applied = steps_.first + state.applied;  // the run before may have skipped steps
-  if (!may_skip_) return;
-  position.grad_scaler = text_of(scaler_->rule(), state);
+  if (may_skip_) position.loss_scale = state;
 }
 
 void WeightUpdate::restore(const TrainingPosition& position) {
@@ -214,9 +164,9 @@ void WeightUpdate::restore(const TrainingPosition& position) {
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();
   state.applied = position.applied - steps_.first;
-  if (may_skip_ && !position.grad_scaler.empty()) {
+  if (may_skip_ && position.loss_scale) {
     const float asked = state.scale;
-    state = state_of(position.grad_scaler);
+    state = *position.loss_scale;
     if (!scaler_->rule().dynamic) state.scale = asked;
   }
   scaler_->restore(state);

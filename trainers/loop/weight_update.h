@@ -68,7 +68,6 @@ class WeightUpdate {
 
   // Fills in how many of position.steps were applied, and the states of schedule and loss scale.
   void describe(TrainingPosition& position) const;
-  // Errors: CheckpointError for text that describe() of such a run does not write.
   void restore(const TrainingPosition& position);
 
  private:

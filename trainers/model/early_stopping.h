@@ -3,8 +3,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
-#include <string_view>
+#include <optional>
 
 #include "trainers/config/run_request.h"
 
@@ -14,23 +13,29 @@ namespace lockstep::trainers {
 // best and resets the count of worse epochs. Source: EarlyStopping of tutorial 000.
 class EarlyStopping {
  public:
+  struct State {
+    double best = std::numeric_limits<double>::infinity();
+    int64_t worse_epochs = 0;  // in a row
+
+    bool operator==(const State& other) const = default;
+  };
+
   explicit EarlyStopping(const EarlyStoppingConfig& config) : config_(config) {}
 
   bool watches_validation() const { return config_.patience > 0; }
   // Adds an epoch's test loss; NaN is worse than any other.
   void end_epoch(double loss);
-  bool stopped() const { return watches_validation() && worse_epochs_ >= config_.patience; }
+  bool stopped() const { return watches_validation() && state_.worse_epochs >= config_.patience; }
 
-  // The state that a resumed run needs beside the flags, as JSON; empty where nothing is watched.
-  std::string state() const;
-  // Nothing is restored from "", the state of a run that watched nothing. Errors: CheckpointError
-  // for other text that state() does not write.
-  void restore(std::string_view state);
+  // What a resumed run needs beside its settings; absent where nothing is watched.
+  std::optional<State> state() const {
+    return watches_validation() ? std::optional(state_) : std::nullopt;
+  }
+  void restore(const std::optional<State>& state) { state_ = state.value_or(state_); }
 
  private:
   EarlyStoppingConfig config_;
-  double best_ = std::numeric_limits<double>::infinity();
-  int64_t worse_epochs_ = 0;  // in a row
+  State state_;
 };
 
 }  // namespace lockstep::trainers

@@ -5,17 +5,10 @@
 #include <numbers>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/error.h"
-#include "core/words.h"
-#include "trainers/config/file_json.h"
 
 namespace lockstep::trainers {
-
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 // As PyTorch has it: the top lies at pct_start * length - 1, the bottom at the last step.
@@ -167,36 +160,16 @@ std::string Schedule::metric() const {
       "{}, {}", plateau.on_accuracy ? "acc" : "loss", plateau.upwards ? "max" : "min");
 }
 
-std::string Schedule::state() const {
-  Json json = Json::object();
-  if (watches_validation()) {
-    const Plateau::State& plateau = plateau_.state();
-    json["factor"] = plateau_factor_;
-    if (std::isfinite(plateau.best)) json["best"] = plateau.best;
-    json["bad_epochs"] = plateau.bad_epochs;
-    json["metric"] = metric();
-  }
-  return json.dump();
+std::optional<ScheduleState> Schedule::state() const {
+  if (!watches_validation()) return std::nullopt;
+  return ScheduleState{
+      .factor = plateau_factor_, .plateau = plateau_.state(), .metric = metric()};
 }
 
-void Schedule::restore(std::string_view state) {
-  const auto refuse = [&](const std::string& why) {
-    throw CheckpointError(
-        fmt::format("the state of the learning-rate schedule is {}", printable(state)),
-        printable(why),
-        "another checkpoint");
-  };
-  try {
-    const auto json = parse_file<FileJson>(std::string(state));
-    if (!watches_validation() || json.empty()) return;  // empty: of another schedule
-    Plateau::State plateau;
-    if (json.contains("best")) plateau.best = json.at("best").get<double>();
-    plateau.bad_epochs = json.at("bad_epochs").get<uint32_t>();
-    plateau_factor_ = json.at("factor").get<double>();
-    if (json.value("metric", metric()) == metric()) plateau_.restore(plateau);
-  } catch (const FileJson::exception& error) {
-    refuse(error.what());
-  }
+void Schedule::restore(const std::optional<ScheduleState>& state) {
+  if (!watches_validation() || !state) return;
+  plateau_factor_ = state->factor;
+  if (state->metric.empty() || state->metric == metric()) plateau_.restore(state->plateau);
 }
 
 }  // namespace lockstep::trainers

@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "trainers/config/optimizer_config.h"
 
@@ -24,6 +23,8 @@ class Plateau {
   struct State {
     double best = std::numeric_limits<double>::infinity();  // of the metric; upwards: of -metric
     int64_t bad_epochs = 0;
+
+    bool operator==(const State& other) const = default;
   };
   const State& state() const { return state_; }
   void restore(const State& state) { state_ = state; }
@@ -31,6 +32,15 @@ class Plateau {
  private:
   PlateauConfig config_;
   State state_;
+};
+
+// What a resumed run needs beside its settings.
+struct ScheduleState {
+  double factor = 1;  // of the rate, by all cuts so far
+  Plateau::State plateau = {};
+  std::string metric = {};  // that the plateau watched: "loss, min"; empty: as this run's
+
+  bool operator==(const ScheduleState& other) const = default;
 };
 
 // A pure function of the step, but for kPlateau. The factor of warm-up times that of the schedule:
@@ -54,11 +64,10 @@ class Schedule {
   // Whether end_epoch() must be called for every epoch.
   bool watches_validation() const { return config_.kind == ScheduleKind::kPlateau; }
 
-  // The state that a resumed run needs beside the flags, as JSON.
-  std::string state() const;
+  std::optional<ScheduleState> state() const;  // absent: the steps alone decide
   // The state of another kind of schedule changes nothing. Of a plateau with another metric, the
-  // rate's factor alone is taken. Errors: CheckpointError for text that state() does not write.
-  void restore(std::string_view state);
+  // rate's factor alone is taken.
+  void restore(const std::optional<ScheduleState>& state);
 
  private:
   std::string metric() const;  // "loss, min", which a plateau watches
