@@ -12,6 +12,8 @@ namespace lockstep {
 class Communicator;
 class DevicePeers;
 
+inline constexpr int64_t kMaxShards = 65536;  // of a run
+
 // A micro-step's images are dealt to `groups` batch-norm groups; each group's images are cut into
 // total / groups shards. Every library call sees one shard; every reduction over the batch is a sum
 // over shards in core/tree.h's order. This rank owns shards [first, first + local()); its images

@@ -135,7 +135,7 @@ trainers::RunRequest request_of(const TrainerOptions& options) {
   request.batch.global = options.batch;
   request.batch.shards = options.shards;
   request.batch.bn_groups = options.batch_norm_groups;
-  request.batch.names = {.images = "batch", .shards = "shards", .bn_groups = "batch_norm_groups"};
+  request.batch.names = {};
   request.precision = precision_config(options);
   request.device = options.rank.device;
   request.print_freq = 1;
@@ -148,8 +148,9 @@ trainers::ResolvedRun resolve(const TrainerOptions& options,
   trainers::ResolvedRun run{.request = request_of(options)};
   const std::vector<int64_t> threads = comm::gather_value(ranks, int64_t{options.rank.threads});
   run.threads = *std::ranges::min_element(threads);
-  run.batch = trainers::divide_batch(run.request, ranks.size(), run.threads);
-  trainers::check_steps(run.batch, images.train->size());
+  const trainers::RunRequest& request = run.request;
+  run.batch = trainers::divide_batch(request.batch, request.device, ranks.size(), run.threads);
+  trainers::check_steps(request.batch, run.batch, images.train->size());
   return run;
 }
 

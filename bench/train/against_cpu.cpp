@@ -165,7 +165,7 @@ struct Step {
     if (auto& scaling = run.request.precision.loss_scaling) {
       scaling->initial = 1024;  // PyTorch's first scale makes gradients infinite in early steps
     }
-    run.batch = trainers::divide_batch(run.request, 1, 1);
+    run.batch = trainers::divide_batch(run.request.batch, run.request.device, 1, 1);
   }
 
   void take(const SyntheticOptions& options, Communicator& alone, TapeListener& listener) {

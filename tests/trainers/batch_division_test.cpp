@@ -6,6 +6,8 @@
 
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
+#include "trainers/report/flag_advice.h"
+#include "trainers/report/same_bits.h"
 
 namespace lockstep::trainers::batch_division_test {
 namespace {
@@ -15,7 +17,12 @@ using testing::options_of;
 using testing::usage_error;
 
 BatchDivision divided(const std::string& line, int64_t ranks, int64_t threads) {
-  return divide_batch(make_run_request(options_of(line)), ranks, threads);
+  const RunRequest request = make_run_request(options_of(line));
+  return divide_batch(request.batch, request.device, ranks, threads);
+}
+
+void check_steps_of(const BatchDivision& batch, int64_t images) {
+  check_steps({.names = kBatchFlags}, batch, images);
 }
 
 struct Case {
@@ -65,12 +72,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(DivideBatchMicroSteps, AccumulationKeepsTheGlobalBatch) {
   RunRequest request = make_run_request(options_of("-b 8 --batches-per-allreduce 4"));
-  const BatchDivision batch = divide_batch(request, 2, 16);
+  const BatchDivision batch = divide_batch(request.batch, request.device, 2, 16);
   EXPECT_EQ(batch.images, 64);
   EXPECT_EQ(batch.shards, 16);
   request.batch.global = 60;
   request.batch.per_rank.reset();
-  const auto error = usage_error([&] { divide_batch(request, 2, 1); });
+  const auto error = usage_error([&] { divide_batch(request.batch, request.device, 2, 1); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->why(), "they are dealt evenly to 2 BN groups in each of 4 micro-steps");
   EXPECT_EQ(error->hint(),
@@ -140,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Mixing, WantsTwoImagesInAShard) {
   const auto check = [](const std::string& line, int64_t images = 1000) {
     const RunRequest request = make_run_request(options_of(line));
-    return usage_error([&] { check_mixing(request, divide_batch(request, 1, 1), images); });
+    return usage_error([&] { check_mixing(request, divide_batch(request.batch, request.device, 1, 1), images); });
   };
   EXPECT_TRUE(check("-b 16 --shards 16 --mixup 0.8"));
   EXPECT_TRUE(check("-b 1 --cutmix 1"));
@@ -150,34 +157,34 @@ TEST(Mixing, WantsTwoImagesInAShard) {
   EXPECT_FALSE(check("-b 64 --shards 8 --mixup 0.8", 9));
 }
 
-// "12 of 20, --shards 10" of a step's images are not mixed.
+// "12 of 20, 10" of a step's images are not mixed.
 std::string unmixed(const std::string& line, int64_t images = 1000) {
   const RunRequest request = make_run_request(options_of(line));
-  const auto mixing = mixing_of(request, divide_batch(request, 1, 1), images);
-  if (!mixing) return "none";
-  return fmt::format("{} of {}, {}", mixing->unmixed, mixing->images, mixing->remedy);
+  if (!request.augmentation.mixes()) return "none";
+  const Mixing mixing = mixing_of(divided(line, 1, 1), images);
+  return fmt::format("{} of {}, {}", mixing.unmixed, mixing.images, mixing.better_shards);
 }
 
 TEST(Mixing, CountsTheImagesWithoutAPartner) {
   EXPECT_EQ(unmixed("-b 20 --shards 16"), "none");
-  EXPECT_EQ(unmixed("-b 20 --shards 16 --mixup 0.8"), "12 of 20, --shards 10");
-  EXPECT_EQ(unmixed("-b 24 --shards 8 --cutmix 1"), "8 of 24, --shards 6");
-  EXPECT_EQ(unmixed("-b 64 --shards 16 --mixup 0.2"), "0 of 64, ");
-  EXPECT_EQ(unmixed("-b 5 --mixup 0.2"), "1 of 5, ");
+  EXPECT_EQ(unmixed("-b 20 --shards 16 --mixup 0.8"), "12 of 20, 10");
+  EXPECT_EQ(unmixed("-b 24 --shards 8 --cutmix 1"), "8 of 24, 6");
+  EXPECT_EQ(unmixed("-b 64 --shards 16 --mixup 0.2"), "0 of 64, 0");
+  EXPECT_EQ(unmixed("-b 5 --mixup 0.2"), "1 of 5, 0");
   EXPECT_EQ(unmixed("-b 12 --shards 4 --bn-groups 2 --batches-per-allreduce 2 --mixup 1"),
-            "8 of 24, --shards 2");
-  EXPECT_EQ(unmixed("-b 64 --shards 8 --mixup 0.8", 20), "4 of 20, --shards 5")
+            "8 of 24, 2");
+  EXPECT_EQ(unmixed("-b 64 --shards 8 --mixup 0.8", 20), "4 of 20, 5")
       << "of a data set that is smaller than the batch";
 }
 
 TEST(DropLast, WantsAWholeStep) {
   const BatchDivision kept = divided("-b 256", 2, 1);
   EXPECT_FALSE(kept.drop_last);
-  check_steps(kept, 1);
+  check_steps_of(kept, 1);
   const BatchDivision dropped = divided("-b 256 --drop-last", 2, 1);
   EXPECT_TRUE(dropped.drop_last);
-  check_steps(dropped, 511);  // divided between two ranks, one image is seen twice
-  const auto error = usage_error([&] { check_steps(dropped, 510); });
+  check_steps_of(dropped, 511);  // divided between two ranks, one image is seen twice
+  const auto error = usage_error([&] { check_steps_of(dropped, 510); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->why(), "a step takes 512 images, and 510 are there to train on");
 }
@@ -185,20 +192,20 @@ TEST(DropLast, WantsAWholeStep) {
 TEST(AugRepeats, WantsAnImageForEachGroupAndMicroStep) {
   const BatchDivision batch =
       divided("-b 1 --batches-per-allreduce 2000 --aug-repeats 2 --shards 1", 1, 1);
-  check_steps(batch, 2048);
-  const auto error = usage_error([&] { check_steps(batch, 2047); });
+  check_steps_of(batch, 2048);
+  const auto error = usage_error([&] { check_steps_of(batch, 2047); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->why(), "2047 images are dealt to 2000 batch-norm groups and micro-steps");
 }
 
 std::vector<int64_t> reach_of(const std::string& line, int64_t ranks) {
   const RunRequest request = make_run_request(options_of(line));
-  return same_bits_ranks(divide_batch(request, ranks, 1), request.exchange);
+  return same_bits_ranks(divide_batch(request.batch, request.device, ranks, 1), request.exchange);
 }
 
 std::string text_of(const std::string& line, int64_t ranks) {
   const RunRequest request = make_run_request(options_of(line));
-  return same_bits_text(divide_batch(request, ranks, 1), request.exchange);
+  return same_bits_text(divide_batch(request.batch, request.device, ranks, 1), request.exchange);
 }
 
 TEST(Reach, RankCountsWhoseShardsAreSubtrees) {

@@ -58,7 +58,7 @@ TEST(RecipePresets, HaveTheRatesOfTheirSchedulers) {
 TEST(RecipePresets, DryRunsShowTheirRates) {
   const auto line = [](const char* name, size_t epoch) {
     const RunRequest request = make_run_request(recipe(name));
-    return lr_lines(request, divide_batch(request, 8, 1), kImages).at(epoch);
+    return lr_lines(request, divide_batch(request.batch, request.device, 8, 1), kImages).at(epoch);
   };
   EXPECT_EQ(line("torchvision-v2", 4), "epoch 4 step 5005 lr 0.401 to step 6255 lr 0.401");
   EXPECT_EQ(line("torchvision-v2", 5), "epoch 5 step 6256 lr 0.5 to step 7506 lr 0.5");

@@ -131,7 +131,7 @@ std::string kept(const std::string& line, int64_t ranks = 2, const std::string& 
   try {
     const RunRequest request = request_of_resumed_run(
         make_run_request(options), options, data, testing::tiny_identity(), ranks);
-    const BatchDivision batch = divide_batch(request, ranks, 1);
+    const BatchDivision batch = divide_batch(request.batch, request.device, ranks, 1);
     return fmt::format(
         "accepted: B {} A {} S {} G {} seed {} start {}",
         batch.images,
@@ -226,7 +226,7 @@ std::string epochs_note(const std::string& line,
                         const std::string& epochs = "4",
                         int64_t steps = 6) {
   const RunRequest request = make_run_request(options_of("--epochs 8 --lr 0.1 " + line));
-  const ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1)};
+  const ResolvedRun run{.request = request, .batch = divide_batch(request.batch, request.device, 1, 1)};
   CheckpointRecord before{.run = testing::tiny_identity(), .position = {}, .model_digest = {}};
   before.position.steps = before.position.applied = steps;
   before.position.schedule = ScheduleState{.factor = 0.5};
@@ -299,7 +299,7 @@ TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   const Options options = options_of(
       "--lr 0.5 --epochs 9 -p 3 --fp16-allreduce --seed 4 --seed-order 5 --early-stopping 3");
   const RunRequest request = make_run_request(options);
-  ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1)};
+  ResolvedRun run{.request = request, .batch = divide_batch(request.batch, request.device, 1, 1)};
   const RunIdentity identity = identity_of(run, options, kData, {});
   EXPECT_EQ(identity.settings.at("lr"), "0.5");
   EXPECT_EQ(identity.settings.at("epochs"), "9");

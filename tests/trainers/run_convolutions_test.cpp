@@ -18,7 +18,7 @@ std::vector<ConvolutionProblem> convolutions(const std::string& flags,
                                              int64_t ranks = 1,
                                              const std::string& arch = "convnet") {
   const RunRequest request = make_run_request(options_of("--device cuda " + flags));
-  const BatchDivision batch = divide_batch(request, ranks, 1);
+  const BatchDivision batch = divide_batch(request.batch, request.device, ranks, 1);
   const int channels = arch == "convnet" ? 1 : 3;
   const data::Synthetic test({.images = 90, .classes = 10, .shape = {channels, 28, 28}, .seed = 0});
   return run_convolutions(request, batch, usual_network(arch), test);
@@ -76,7 +76,7 @@ TEST(RunConvolutions, WithBatchNormsAStepHasFusedForms) {
 TEST(RunConvolutions, OfImagesThatGrowAreListedForEachSize) {
   RunRequest request = make_run_request(options_of("--device cuda -b 16 --shards 2 --epochs 9"));
   request.photos.train_ramp = {.from = 160, .first = 2, .last = 4};
-  const BatchDivision batch = divide_batch(request, 1, 1);
+  const BatchDivision batch = divide_batch(request.batch, request.device, 1, 1);
   const data::Synthetic test({.images = 90, .classes = 10, .shape = {3, 28, 28}, .seed = 0});
   const auto sides = [&] {
     std::vector<int64_t> found;

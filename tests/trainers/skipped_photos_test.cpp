@@ -5,7 +5,7 @@
 
 #include "comm/shared/thread_ranks.h"
 #include "core/error.h"
-#include "trainers/loop/training_data.h"
+#include "trainers/loop/skipped_photos.h"
 
 namespace lockstep::trainers::skipped_photos_test {
 namespace {

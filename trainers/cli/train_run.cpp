@@ -30,6 +30,7 @@
 #include "trainers/planner/memory_plan.h"
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
+#include "trainers/report/flag_advice.h"
 #include "trainers/report/print.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"
@@ -353,12 +354,12 @@ ExitCode train_run(const Job& job) {
   const StartingPoint::Settled settled = start.settle(data.sets, data.digest, ranks);
   const RunRequest& request = settled.request;
   const int64_t threads = agreed_threads(request.threads, job.launch, ranks);
-  const BatchDivision batch = divide_batch(request, ranks.size(), threads);
+  const BatchDivision batch = divide_batch(request.batch, request.device, ranks.size(), threads);
   const ModelOptions network = network_of(request, images);
   on_all_ranks(ranks, [&] {
     check_classes(network, images);
     if (!train) return;
-    check_steps(batch, train->size());
+    check_steps(request.batch, batch, train->size());
     check_mixing(request, batch, train->size());
     if (!request.no_eval) check_network(at_size(network, data.sets.test->image_shape()));
     const ModelOptions at_first = at_size(network, train->training_shape(request.start_epoch));

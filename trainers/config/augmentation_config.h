@@ -25,6 +25,7 @@ struct AugmentationConfig {
   double cutmix = 0;   // likewise; beside mixup, each micro-step has one of them
 
   bool erases() const { return erase > 0 || cutout > 0; }
+  bool mixes() const { return mixup > 0 || cutmix > 0; }
 };
 
 // Fills in the defaults where nothing is asked for: CIFAR-10 and shapes get a crop out of the image

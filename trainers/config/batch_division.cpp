@@ -1,24 +1,20 @@
 #include "trainers/config/batch_division.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <span>
 
 #include <fmt/format.h>
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/shards.h"
 #include "core/words.h"
 #include "data/batch_plan.h"
 #include "data/distributed_sampler.h"
 #include "kernels/support/cuda/shard_limits.h"
-#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 namespace {
-
-constexpr std::array<int64_t, 4> kUsualRanks = {1, 2, 4, 8};
 
 bool batch_fits(const BatchDivision& cut) {
   return cut.images % (cut.bn_groups * cut.micro_steps) == 0;
@@ -59,7 +55,7 @@ std::vector<int64_t> nearest_values(int64_t from, Works&& works) {
   return found;
 }
 
-// Lists values, each of one flag, that make the run work with all other flags unchanged.
+// Lists values, each of one part, that make the run work with all other parts unchanged.
 class Advice {
  public:
   Advice(const BatchRequest& asked, const BatchDivision& cut) : cut_(cut), names_(asked.names) {
@@ -69,7 +65,7 @@ class Advice {
       });
     } else {
       const int64_t per_rank = cut.ranks * cut.micro_steps;
-      suggest("-b", cut.images / per_rank, [=](BatchDivision& changed, int64_t value) {
+      suggest(names_.per_rank, cut.images / per_rank, [=](BatchDivision& changed, int64_t value) {
         changed.images = value * per_rank;
       });
     }
@@ -91,19 +87,19 @@ class Advice {
 
  private:
   template <class Change>
-  void suggest(std::string_view flag, int64_t from, Change&& change) {
+  void suggest(std::string_view name, int64_t from, Change&& change) {
     const std::vector<int64_t> values = nearest_values(from, [&](int64_t value) {
       BatchDivision changed = cut_;
       change(changed, value);
       return fits(changed);
     });
-    if (!values.empty()) hints_.push_back(fmt::format("{} {}", flag, fmt::join(values, " or ")));
+    if (!values.empty()) hints_.push_back(fmt::format("{} {}", name, fmt::join(values, " or ")));
   }
 
   void suggest_micro_steps(bool keeps_batch) {
     const int64_t images = cut_.images / cut_.micro_steps;
     suggest(
-        "--batches-per-allreduce", cut_.micro_steps, [=](BatchDivision& changed, int64_t value) {
+        names_.micro_steps, cut_.micro_steps, [=](BatchDivision& changed, int64_t value) {
           changed.micro_steps = value;
           if (!keeps_batch) changed.images = images * value;
         });
@@ -119,16 +115,22 @@ int64_t images_per_step(const BatchRequest& asked, int64_t ranks) {
   const int64_t from_ranks = per_rank * ranks * asked.micro_steps;
   const int64_t images = asked.global.value_or(from_ranks);
   if (!asked.per_rank || from_ranks == images) return images;
+  const BatchNames& names = asked.names;
   throw UsageError(
-      fmt::format("-b {} and --global-batch-size {} differ", per_rank, images),
+      fmt::format("{} {} and {} {} differ", names.per_rank, per_rank, names.images, images),
       asked.micro_steps == 1
-          ? fmt::format("-b is per rank: {} images per step on {} ranks", from_ranks, ranks)
+          ? fmt::format("{} is per rank: {} images per step on {} ranks",
+                        names.per_rank,
+                        from_ranks,
+                        ranks)
           : fmt::format(
-                "-b is per rank and micro-step: {} images per step on {} ranks in {} of them",
+                "{} is per rank and micro-step: {} images per step on {} ranks in {} of them",
+                names.per_rank,
                 from_ranks,
                 ranks,
                 asked.micro_steps),
-      fmt::format("--global-batch-size {} alone, or -b {} alone", images, per_rank));
+      fmt::format(
+          "{} {} alone, or {} {} alone", names.images, images, names.per_rank, per_rank));
 }
 
 // One shard for each thread where there are enough images, and a power of two of them.
@@ -181,26 +183,6 @@ bool is_power_of_two(int64_t value) {
   return std::has_single_bit(static_cast<uint64_t>(value));
 }
 
-// Each of `ranks` ranks then owns a subtree of the sum over `shards` leaves (core/tree.h).
-bool is_subtree_each(int64_t shards, int64_t ranks) {
-  return ranks == 1 || (shards % ranks == 0 && is_power_of_two(shards / ranks));
-}
-
-// The fewest shards, not fewer than now, that these groups divide and that each of these rank
-// counts can share as subtrees; 0 when there are none.
-int64_t shards_for(const BatchDivision& batch, std::span<const int64_t> rank_counts) {
-  for (int64_t shards = batch.shards; shards <= kMaxShards; ++shards) {
-    BatchDivision changed = batch;
-    changed.shards = shards;
-    const bool shared = std::all_of(rank_counts.begin(), rank_counts.end(), [&](int64_t ranks) {
-      changed.ranks = ranks;
-      return is_subtree_each(shards, ranks) && device_fits(changed);
-    });
-    if (shared && shards % batch.bn_groups == 0) return shards;
-  }
-  return 0;
-}
-
 // Images of an epoch that each batch-norm group gets in each micro-step.
 int64_t dealt(const BatchDivision& batch, int64_t dataset_images) {
   return data::samples_per_replica({.size = dataset_images,
@@ -208,36 +190,16 @@ int64_t dealt(const BatchDivision& batch, int64_t dataset_images) {
                                     .repeats = batch.repeats});
 }
 
-// "512 images per step in 4 micro-steps, 8 shards, 8 BN groups".
-std::string cut_text(const BatchDivision& batch) {
-  std::string text = counted(batch.images, "image") + " per step";
-  if (batch.micro_steps > 1) text += fmt::format(" in {} micro-steps", batch.micro_steps);
-  return fmt::format(
-      "{}, {}, {}", text, counted(batch.shards, "shard"), counted(batch.bn_groups, "BN group"));
-}
-
-std::string without_tree(const ExchangeConfig& exchange, const std::string& run) {
-  if (exchange.algorithm == Algorithm::kNone) {
-    return fmt::format(
-        "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, rank "
-        "0's are evaluated and saved ({})",
-        run);
-  }
-  return fmt::format(
-      "same bits: off, --algorithm {} sums in an order that depends on the number of ranks ({}); "
-      "on with --algorithm tree",
-      algorithm_name(exchange),
-      run);
-}
-
 }  // namespace
 
-BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t threads) {
+BatchDivision divide_batch(const BatchRequest& asked,
+                           Device device,
+                           int64_t ranks,
+                           int64_t threads) {
   LS_CHECK(ranks >= 1 && threads >= 1, "[divide_batch] ranks {}, threads {}", ranks, threads);
-  const BatchRequest& asked = request.batch;
   const int64_t images = images_per_step(asked, ranks);
   const int64_t shards = usual_shards(images / (ranks * asked.micro_steps),
-                                      request.device == Device::kCuda ? 1 : threads);
+                                      device == Device::kCuda ? 1 : threads);
   const BatchDivision division{.ranks = ranks,
                                .images = images,
                                .micro_steps = asked.micro_steps,
@@ -245,7 +207,7 @@ BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t thr
                                .bn_groups = asked.bn_groups.value_or(ranks),
                                .drop_last = asked.drop_last,
                                .repeats = asked.repeats,
-                               .device = request.device};
+                               .device = device};
   check(division, asked);
   return division;
 }
@@ -260,29 +222,30 @@ int64_t steps_per_epoch(const BatchDivision& batch, int64_t dataset_images) {
                                 .repeats = batch.repeats});
 }
 
-void check_steps(const BatchDivision& batch, int64_t dataset_images) {
+void check_steps(const BatchRequest& asked, const BatchDivision& batch, int64_t dataset_images) {
+  const BatchNames& names = asked.names;
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
   const int64_t images = dealt(batch, dataset_images);
   if (images == 0 && !batch.drop_last) {
-    throw UsageError("--aug-repeats leaves no step of an epoch",
+    throw UsageError(fmt::format("{} leaves no step of an epoch", names.repeats),
                      fmt::format("{} images are dealt to {} batch-norm groups and micro-steps",
                                  dataset_images,
                                  replicas),
-                     "fewer --bn-groups or --batches-per-allreduce");
+                     fmt::format("fewer {} or {}", names.bn_groups, names.micro_steps));
   }
   if (!batch.drop_last) return;
   if (images >= batch.images / replicas) return;
   throw UsageError(
-      "--drop-last leaves no step of an epoch",
+      fmt::format("{} leaves no step of an epoch", names.drop_last),
       fmt::format(
           "a step takes {} images, and {} are there to train on", batch.images, dataset_images),
-      "a smaller -b or --global-batch-size, or leave --drop-last out: the one step is short");
+      fmt::format("a smaller {} or {}, or leave {} out: the one step is short",
+                  names.per_rank,
+                  names.images,
+                  names.drop_last));
 }
 
-std::optional<Mixing> mixing_of(const RunRequest& request,
-                                const BatchDivision& batch,
-                                int64_t dataset_images) {
-  if (request.augmentation.mixup == 0 && request.augmentation.cutmix == 0) return std::nullopt;
+Mixing mixing_of(const BatchDivision& batch, int64_t dataset_images) {
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
   const int64_t images = std::min(batch.images / replicas, dealt(batch, dataset_images));
   const auto unmixed_with = [&](int64_t shards) {
@@ -297,60 +260,30 @@ std::optional<Mixing> mixing_of(const RunRequest& request,
   int64_t fewest = mixing.unmixed;
   BatchDivision changed = batch;
   for (changed.shards = batch.shards - 1; changed.shards > 0 && fewest > 0; --changed.shards) {
-    if (!fits(changed) || !is_subtree_each(changed.shards, batch.ranks)) continue;
+    if (!fits(changed) || !shares_subtrees(changed, batch.ranks)) continue;
     const int64_t unmixed = unmixed_with(changed.shards);
     if (unmixed >= fewest) continue;
     fewest = unmixed;
-    mixing.remedy = fmt::format("{} {}", request.batch.names.shards, changed.shards);
+    mixing.better_shards = changed.shards;
   }
   return mixing;
 }
 
-void check_mixing(const RunRequest& request, const BatchDivision& batch, int64_t dataset_images) {
-  const std::optional<Mixing> mixing = mixing_of(request, batch, dataset_images);
-  if (!mixing || mixing->unmixed < mixing->images) return;
-  throw UsageError(
-      fmt::format("{} would change nothing",
-                  request.augmentation.mixup > 0 ? "--mixup" : "--cutmix"),
-      fmt::format(
-          "images of a shard are mixed, and {} images per step in {} shards are one in each",
-          mixing->images,
-          batch.micro_steps * batch.shards),
-      fmt::format("fewer {}, or more images per step", request.batch.names.shards));
+bool shares_subtrees(const BatchDivision& batch, int64_t ranks) {
+  return ranks == 1 || (batch.shards % ranks == 0 && is_power_of_two(batch.shards / ranks));
 }
 
-std::vector<int64_t> same_bits_ranks(const BatchDivision& batch, const ExchangeConfig& exchange) {
-  if (!exchange.keeps_bits()) return {};
-  std::vector<int64_t> counts(kUsualRanks.begin(), kUsualRanks.end());
-  if (std::find(counts.begin(), counts.end(), batch.ranks) == counts.end()) {
-    counts.push_back(batch.ranks);
-    std::sort(counts.begin(), counts.end());
+int64_t shards_for(const BatchDivision& batch, std::span<const int64_t> rank_counts) {
+  for (int64_t shards = batch.shards; shards <= kMaxShards; ++shards) {
+    BatchDivision changed = batch;
+    changed.shards = shards;
+    const bool shared = std::all_of(rank_counts.begin(), rank_counts.end(), [&](int64_t ranks) {
+      changed.ranks = ranks;
+      return shares_subtrees(changed, ranks) && device_fits(changed);
+    });
+    if (shared && shards % batch.bn_groups == 0) return shards;
   }
-  std::erase_if(counts, [&](int64_t ranks) { return !is_subtree_each(batch.shards, ranks); });
-  return counts;
-}
-
-std::string same_bits_text(const BatchDivision& batch, const ExchangeConfig& exchange) {
-  const std::string cut = cut_text(batch);
-  if (!exchange.keeps_bits()) return without_tree(exchange, cut);
-  if (!is_subtree_each(batch.shards, batch.ranks)) {
-    std::string text = fmt::format(
-        "same bits: off, {} ranks cannot share the shards as subtrees ({})", batch.ranks, cut);
-    const int64_t shards = shards_for(batch, std::array{batch.ranks});
-    if (shards != 0) text += fmt::format("; on with --shards {}", shards);
-    return text;
-  }
-  const std::vector<int64_t> counts = same_bits_ranks(batch, exchange);
-  std::string text = fmt::format(
-      "same bits on {} rank{} ({})", fmt::join(counts, ","), counts.back() == 1 ? "" : "s", cut);
-  if (std::includes(counts.begin(), counts.end(), kUsualRanks.begin(), kUsualRanks.end()))
-    return text;
-  std::vector<int64_t> wanted(kUsualRanks.begin(), kUsualRanks.end());
-  wanted.push_back(batch.ranks);
-  if (const int64_t shards = shards_for(batch, wanted)) {
-    text += fmt::format("; on 1,2,4,8 ranks with --shards {}", shards);
-  }
-  return text;
+  return 0;
 }
 
 }  // namespace lockstep::trainers

@@ -1,6 +1,9 @@
 // The settings that flags ask for.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "trainers/config/augmentation_config.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
@@ -17,5 +20,8 @@ PrecisionConfig make_precision_config(const Options& options);
 AugmentationConfig make_augmentation_config(const Options& options);
 ExchangeConfig make_exchange_config(const Options& options);
 RunRequest make_run_request(const Options& options);
+
+// Of --param-groups: "*.bias lr=64 wd=0.5; 0.weight epochs=0" holds two. Errors: UsageError.
+std::vector<ParameterRule> parse_parameter_rules(std::string_view text);
 
 }  // namespace lockstep::trainers

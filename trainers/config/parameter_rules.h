@@ -1,11 +1,10 @@
-// --param-groups: parameters, chosen by name, that learn differently from the rest.
+// Parameters, chosen by name, that learn differently from the rest.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace lockstep::trainers {
 
@@ -16,9 +15,6 @@ struct ParameterRule {
   bool by_sgd = false;                      // where others are Muon's
   std::optional<int64_t> epochs = {};       // trained in so many, from epoch 0; absent: in all
 };
-
-// "*.bias lr=64 wd=0.5; 0.weight epochs=0" holds two. Errors: UsageError.
-std::vector<ParameterRule> parse_parameter_rules(std::string_view text);
 
 // Whether `name` is the pattern, in which * stands for any characters and ? for one.
 bool fits(std::string_view pattern, std::string_view name);

@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "data/photo_options.h"
 #include "kernels/image/normalize_image.h"
 #include "trainers/config/augmentation_config.h"
+#include "trainers/config/batch_division.h"
+#include "trainers/config/early_stopping_config.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
@@ -16,25 +17,13 @@
 
 namespace lockstep::trainers {
 
-// The names of a batch's parts in errors: the programs' flags.
-struct BatchNames {
-  std::string_view images = "--global-batch-size";
-  std::string_view shards = "--shards";
-  std::string_view bn_groups = "--bn-groups";
-};
-
-// How a batch is to be cut; divide_batch() (trainers/config/batch_division.h) settles the rest.
-struct BatchRequest {
-  int64_t default_per_rank = 0;          // the preset's or the program's
-  std::optional<int64_t> per_rank = {};  // images per rank and micro-step
-  std::optional<int64_t> global = {};    // images an optimizer step
-  int64_t micro_steps = 1;               // A
-  std::optional<int64_t> shards = {};
-  std::optional<int64_t> bn_groups = {};  // 1 with --sync-bn
-  bool drop_last = false;                 // no short step at the end of an epoch
-  int64_t repeats = 1;                    // views of an image in a row: data::SamplerOptions
-  BatchNames names = {};
-};
+inline constexpr BatchNames kBatchFlags = {.images = "--global-batch-size",
+                                           .per_rank = "-b",
+                                           .micro_steps = "--batches-per-allreduce",
+                                           .shards = "--shards",
+                                           .bn_groups = "--bn-groups",
+                                           .repeats = "--aug-repeats",
+                                           .drop_last = "--drop-last"};
 
 struct Seeds {
   uint64_t run = 0;      // of augmentation, dropout and mixup
@@ -42,13 +31,6 @@ struct Seeds {
   uint64_t weights = 0;  // at the start
 
   bool operator==(const Seeds& other) const = default;
-};
-
-// Ends a training whose test loss has stopped improving. Source: tutorial 000.
-struct EarlyStoppingConfig {
-  int64_t patience = 0;          // number of worse epochs in a row that ends it; 0: never
-  double delta = 0;              // a loss above best - delta is worse
-  bool last_may_be_best = true;  // the epoch that ends it
 };
 
 // The steps of a timeline, from 1, both ends included.
@@ -91,7 +73,7 @@ struct RunRequest {
   bool loss_div_batch = false;
   Seeds seeds;
 
-  BatchRequest batch;
+  BatchRequest batch{.names = kBatchFlags};
   std::optional<int64_t> threads;  // per rank; absent: as many as its share of cores
 
   PrecisionConfig precision;

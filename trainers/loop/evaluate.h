@@ -12,7 +12,7 @@
 #include "data/dataset.h"
 #include "nn/module.h"
 #include "trainers/config/run_request.h"
-#include "trainers/loop/training_data.h"
+#include "trainers/loop/skipped_photos.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_step.h"
 #include "trainers/model/forward_views.h"

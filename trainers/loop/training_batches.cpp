@@ -172,7 +172,7 @@ TrainingBatches::MicroStep TrainingBatches::next(
   }
   Tensor images = step.images.value();
   if (batch.boxes.defined()) kernels::erase_boxes(stream_, batch.shards, batch.boxes, images);
-  if (mixes()) step.mix = mix(batch, images);
+  if (augmentation_config_.mixes()) step.mix = mix(batch, images);
   return step;
 }
 

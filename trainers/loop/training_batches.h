@@ -91,7 +91,6 @@ class TrainingBatches {
   // Whether the device crops and flips, with the loader's bits. Photos of any size are cropped
   // where they are decoded.
   bool device_augments() const;
-  bool mixes() const { return augmentation_config_.mixup > 0 || augmentation_config_.cutmix > 0; }
   // Draws the box to erase in one image.
   Region draw_box(const data::ImageSize& size, data::ImageRandom& random) const;
   // Draws the boxes to erase in each image, as kernels::erase_boxes takes them, on the host.

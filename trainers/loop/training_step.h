@@ -11,7 +11,7 @@
 #include "trainers/loop/step_graph.h"
 #include "trainers/loop/step_timeline.h"
 #include "trainers/loop/training_batches.h"
-#include "trainers/loop/training_data.h"
+#include "trainers/loop/skipped_photos.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/weight_update.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "trainers/config/run_request.h"
+#include "trainers/config/early_stopping_config.h"
 
 namespace lockstep::trainers {
 

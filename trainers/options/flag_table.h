@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/shards.h"
 #include "core/thread_pool.h"
 #include "data/loader.h"
 
@@ -23,8 +24,8 @@ enum class FlagGroup : uint8_t { kData, kModel, kOptimizer, kPrecision, kDistrib
 inline constexpr int kFlagGroups = 6;
 std::string_view name_of(FlagGroup group);  // "Data"
 
-// Limits of flags, and of the same figures in files; also kMaxThreads and data::kMaxWorkers.
-inline constexpr int64_t kMaxShards = 65536;  // and batch-norm groups
+// Limits of flags, and of the same figures in files; also kMaxShards, kMaxThreads and
+// data::kMaxWorkers.
 inline constexpr int64_t kMaxEpochs = 1'000'000;
 inline constexpr int64_t kMaxMicroSteps = 1'000'000;
 

@@ -290,7 +290,7 @@ std::string plan_training(const PlanOptions& options) {
   TrainingPlan plan{
       .card = find_gpu(options.gpu), .precision = request.precision, .ranks = options.ranks};
   const ModelOptions network = planned_network(request);
-  const BatchDivision batch = divide_batch(request, options.ranks, 1);
+  const BatchDivision batch = divide_batch(request.batch, request.device, options.ranks, 1);
   const int64_t images = images_per_rank(batch, batch.images);
   const StepExtras extras = extras_of(request, batch);
   plan.micro_steps = batch.micro_steps;

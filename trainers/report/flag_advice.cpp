@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "core/error.h"
 #include "core/words.h"
 
 namespace lockstep::trainers {
@@ -70,13 +71,14 @@ Advice on_plateau(const RunRequest& request) {
 }
 
 Advice on_mixing(const RunRequest& request, const BatchDivision& batch, int64_t dataset_images) {
-  const std::optional<Mixing> mixing = mixing_of(request, batch, dataset_images);
-  if (!mixing || mixing->unmixed == 0) return std::nullopt;
+  if (!request.augmentation.mixes()) return std::nullopt;
+  const Mixing mixing = mixing_of(batch, dataset_images);
+  if (mixing.unmixed == 0) return std::nullopt;
   std::string text = fmt::format(
       "{} of the {} images of a step stay unmixed, in the middle of shards with an odd number",
-      mixing->unmixed,
-      mixing->images);
-  if (!mixing->remedy.empty()) text += ": " + mixing->remedy;
+      mixing.unmixed,
+      mixing.images);
+  if (mixing.better_shards > 0) text += fmt::format(": --shards {}", mixing.better_shards);
   return text;
 }
 
@@ -98,6 +100,20 @@ Advice on_early_stopping(const RunRequest& request) {
 }
 
 }  // namespace
+
+void check_mixing(const RunRequest& request, const BatchDivision& batch, int64_t dataset_images) {
+  if (!request.augmentation.mixes()) return;
+  const Mixing mixing = mixing_of(batch, dataset_images);
+  if (mixing.unmixed < mixing.images) return;
+  throw UsageError(
+      fmt::format("{} would change nothing",
+                  request.augmentation.mixup > 0 ? "--mixup" : "--cutmix"),
+      fmt::format(
+          "images of a shard are mixed, and {} images per step in {} shards are one in each",
+          mixing.images,
+          batch.micro_steps * batch.shards),
+      "fewer --shards, or more images per step");
+}
 
 std::vector<std::string> run_advice(const RunRequest& request,
                                     const BatchDivision& batch,

@@ -10,6 +10,9 @@
 
 namespace lockstep::trainers {
 
+// Errors: UsageError where images would be mixed, but no shard has two.
+void check_mixing(const RunRequest& request, const BatchDivision& batch, int64_t dataset_images);
+
 // Returns one warning a line; the run goes on.
 std::vector<std::string> run_advice(const RunRequest& request,
                                     const BatchDivision& batch,

@@ -8,6 +8,7 @@
 
 #include "core/digest.h"
 #include "trainers/report/process.h"
+#include "trainers/report/same_bits.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -12,6 +12,7 @@
 #include "kernels/support/onednn/version.h"
 #include "trainers/model/schedule.h"
 #include "trainers/report/number_text.h"
+#include "trainers/report/same_bits.h"
 #include "trainers/report/stop_request.h"
 
 namespace lockstep::trainers {
