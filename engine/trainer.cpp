@@ -17,7 +17,9 @@
 #include "trainers/checkpoint/output_classes.h"
 #include "trainers/checkpoint/weights_file.h"
 #include "trainers/config/batch_division.h"
-#include "trainers/loop/evaluate.h"
+#include "trainers/loop/evaluate_training.h"
+#include "trainers/loop/run_observer.h"
+#include "trainers/loop/training_data.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_step.h"
 #include "trainers/options/flag_table.h"
@@ -240,12 +242,19 @@ struct Trainer::Impl {
                  .quiet = true,
                  .progress = trainers::ProgressMode::kNone,
                  .sink = options.warn}),
-        parts{run, data, ranks, stream, network, console, std::nullopt},
+        parts{{.run = run,
+               .data = data,
+               .ranks = ranks,
+               .stream = stream,
+               .model = network,
+               .warn = trainers::warn_of_images(console)},
+              console},
         range(trainers::step_range(
             parts, data::steps_per_epoch(trainers::batch_plan(run, *data.train, ranks)))),
         log(nullptr, console),
         guard(parts, log),
-        step(parts, range),
+        observer(parts, guard),
+        step(parts, range, observer),
         evaluation(parts, step) {
     share_weights();
     guard.start(step.update().scaled());
@@ -274,6 +283,7 @@ struct Trainer::Impl {
   const trainers::StepRange range;
   trainers::RunLog log;
   trainers::NumericsGuard guard;
+  trainers::RunObserver observer;
   trainers::TrainingStep step;
   trainers::TrainingEvaluation evaluation;
   int64_t steps = 0;
@@ -326,7 +336,7 @@ StepReport Trainer::step() {
   }
   const int64_t number = own.steps++;
   const int64_t epoch = number / own.range.per_epoch;
-  with_errors_of_a_trainer(*own.data.train, [&] { return own.step.take(number, own.guard); });
+  with_errors_of_a_trainer(*own.data.train, [&] { return own.step.take(number); });
   trainers::WindowTotals totals;
   double lr = 0;
   try {

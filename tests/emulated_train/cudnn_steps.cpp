@@ -19,6 +19,7 @@
 #include "nn/init.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/cli/gradient_route.h"
+#include "trainers/loop/run_observer.h"
 #include "trainers/loop/training_step.h"
 #include "trainers/model/weights.h"
 #include "trainers/planner/convolution_plans.h"
@@ -163,19 +164,26 @@ void train(const Asked& asked, const comm::Launch& launch, const comm::Connectio
   }
   const auto network = make_network(asked, asked.device);
   trainers::Console console({.prints = false});
-  const trainers::TrainingParts parts{
-      run, images, ranks, stream, *network, console, {}, {}, {}, route.exchange};
+  const trainers::TrainingParts parts{{.run = run,
+                                       .data = images,
+                                       .ranks = ranks,
+                                       .stream = stream,
+                                       .model = *network,
+                                       .exchange = route.exchange},
+                                      console};
   trainers::RunLog log(nullptr, console);
   trainers::NumericsGuard guard(parts, log);
+  trainers::RunObserver observer(parts, guard);
   trainers::TrainingStep step(
       parts,
       trainers::step_range(parts,
-                           data::steps_per_epoch(trainers::batch_plan(run, *images.train, ranks))));
+                           data::steps_per_epoch(trainers::batch_plan(run, *images.train, ranks))),
+      observer);
   guard.start(step.update().scaled());
   step.update().weights_were_written();
   const bench::Printer printer(ranks.rank() == 0 ? stdout : nullptr);
   for (int64_t number = 0; number < asked.steps; ++number) {
-    step.take(number, guard);
+    step.take(number);
     guard.read_scale(step.update(), number + 1);
     printer.print(fmt::format("loss {:.9g}\n", step.exchange_figures(false).losses.front()));
   }

@@ -11,8 +11,7 @@
 #include "comm/single.h"
 #include "data/synthetic.h"
 #include "nn/convnet.h"
-#include "trainers/loop/find_mistakes.h"
-#include "trainers/loop/save_logits.h"
+#include "trainers/loop/evaluate_training.h"
 
 namespace lockstep::trainers::evaluate_test {
 namespace {
@@ -33,7 +32,8 @@ std::optional<Evaluation> evaluation_on(Communicator& ranks,
   task.chunk_images = 10;
   task.stop = std::move(stop);
   task.loss_div_batch = loss_div_batch;
-  task.outputs = outputs;
+  OutputCollector collector(outputs, *task.dataset);
+  task.observer = &collector;
   return evaluate(task, stream, ranks);
 }
 

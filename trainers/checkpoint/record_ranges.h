@@ -11,8 +11,6 @@ namespace lockstep::trainers {
 
 inline constexpr int64_t kMaxCounted = int64_t{1} << 53;  // beyond, doubles skip whole numbers
 
-inline constexpr int64_t kMaxSkips = 50;  // steps in a row; then a run has diverged
-
 // Checks the numbers of a record. Errors: CheckpointError, naming `file`, the number and its range,
 // for a number that no run has: it would divide by zero or overflow, or count work that was not
 // done.

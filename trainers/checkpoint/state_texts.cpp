@@ -7,6 +7,7 @@
 
 #include "trainers/checkpoint/record_ranges.h"
 #include "trainers/config/file_json.h"
+#include "trainers/report/training_position.h"
 
 namespace lockstep::trainers {
 

@@ -56,7 +56,7 @@ class Run {
     const std::optional<Fault>& fault;
     Stream& stream;
     Console& console;
-    int64_t pool_bytes;  // TrainingParts'
+    int64_t pool_bytes;  // StepParts'
   };
 
   Run(const Parts& parts, RunRecord record)
@@ -93,17 +93,19 @@ class Run {
  private:
   ExitCode train(nn::Module& model, const std::vector<std::string>& loaded) {
     const std::optional<ReplayPlan>& plan = parts_.job.replay;
-    Training training({parts_.run,
-                       parts_.data.sets,
-                       ranks_,
-                       parts_.stream,
-                       model,
+    Training training({with_programs_ways({.run = parts_.run,
+                                           .data = parts_.data.sets,
+                                           .ranks = ranks_,
+                                           .stream = parts_.stream,
+                                           .model = model,
+                                           .exchange = parts_.route.exchange,
+                                           .pool_bytes = parts_.pool_bytes},
+                                          parts_.console,
+                                          parts_.fault),
                        parts_.console,
                        parts_.fault,
                        parts_.start.position(),
-                       plan ? std::optional(plan->target) : std::nullopt,
-                       parts_.route.exchange,
-                       parts_.pool_bytes});
+                       plan ? std::optional(plan->target) : std::nullopt});
     on_all_ranks(ranks_, [&] {
       const std::optional<ResumePoint>& from = parts_.start.resumed();
       if (!is_rank0() || !from) return;
@@ -257,7 +259,9 @@ class Run {
     EvaluationTask task = evaluation_task(request, parts_.data.sets, model, parts_.console);
     Safetensors logits;
     const bool saves = !request.save_logits.empty();
-    task.outputs = {.mistakes = &mistakes_, .logits = saves ? &logits : nullptr};
+    OutputCollector outputs({.mistakes = &mistakes_, .logits = saves ? &logits : nullptr},
+                            *parts_.data.sets.test);
+    task.observer = &outputs;
     result.final = evaluate(task, parts_.stream, ranks_);
     ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
     if (result.final) {

@@ -12,14 +12,8 @@
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
-#include "trainers/config/normalization.h"
-#include "trainers/loop/find_mistakes.h"
-#include "trainers/loop/save_logits.h"
 #include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_batches.h"
-#include "trainers/loop/training_data.h"
-#include "trainers/report/errors.h"
-#include "trainers/report/stop_request.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -170,33 +164,6 @@ class BatchQueue {
   size_t queued_ = 0, settled_ = 0;
 };
 
-// The outputs of a task.
-class OutputCollector {
- public:
-  explicit OutputCollector(const EvaluationTask& task)
-      : wanted_(task.outputs), finder_(task.dataset->classes()) {}
-
-  void add(const QueuedBatch& batch) {
-    const BatchResults& results = batch.results;
-    if (wanted_.mistakes != nullptr) {
-      finder_.add({results.logits(), batch.labels, batch.indices, results.losses()});
-    }
-    if (wanted_.logits != nullptr) collector_.add(results.logits(), batch.labels);
-  }
-  // A collective call. `plan` is null where a rank gave up.
-  void settle(const data::EvaluationPlan* plan, Communicator& ranks) const {
-    if (wanted_.mistakes != nullptr) *wanted_.mistakes = finder_.over_ranks(ranks);
-    if (wanted_.logits != nullptr && plan != nullptr) {
-      *wanted_.logits = collector_.over_ranks(*plan, ranks);
-    }
-  }
-
- private:
-  EvaluationOutputs wanted_;
-  MistakeFinder finder_;
-  LogitCollector collector_;
-};
-
 // Also writes the losses of the batch's chunks, as over_ranks() takes them.
 Counts count_chunks(const EvaluationTask& task,
                     const data::EvaluationPlan& plan,
@@ -249,33 +216,6 @@ class Meter {
 
 }  // namespace
 
-EvaluationTask evaluation_task(const RunRequest& request,
-                               const data::DatasetPair& data,
-                               nn::Module& model,
-                               Console& console) {
-  // Programs may train on images of their own. What a network was trained on counts.
-  const data::Dataset& normalized_as = data.train ? *data.train : *data.test;
-  EvaluationTask task{.model = model,
-                      .dataset = data.test,
-                      .input = {.normalization = normalization(request.normalize, normalized_as),
-                                .views = request.test_views},
-                      .precision = request.precision.network(),
-                      .chunk_images = request.val_batch_size,
-                      .loss_div_batch = request.loss_div_batch,
-                      .workers = request.workers,
-                      .warn = warn_of_images(console),
-                      .stop = stop_requested};
-  if (request.main_py_lines) {
-    task.on_batch = [&console,
-                     frequency = request.print_freq,
-                     line = request.apex_lines ? apex_test_line : test_line](
-                        int64_t batch, int64_t batches, const TestMetrics& metrics) {
-      if (batch % frequency == 0) console.progress_line(line(batch, batches, metrics));
-    };
-  }
-  return task;
-}
-
 std::optional<Evaluation> evaluate(const EvaluationTask& task,
                                    Stream& stream,
                                    Communicator& ranks) {
@@ -293,7 +233,6 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   DeviceBatches on_device(stream, task.dataset->image_shape(), max_images);
   const int64_t batches = loader.left();
   Counts sums;
-  OutputCollector outputs(task);
   Meter meter;
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
@@ -301,7 +240,10 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     batch.results.wait();
     const Counts of_batch = count_chunks(task, plan, batch, chunk_losses);
     sums += of_batch;
-    outputs.add(batch);
+    if (task.observer != nullptr) {
+      const BatchResults& results = batch.results;
+      task.observer->add({results.logits(), batch.labels, batch.indices, results.losses()});
+    }
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   });
 
@@ -328,42 +270,8 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   if (left_and_skipped[1] > 0) skipped.agree(ranks);
   const Evaluation evaluation = over_ranks(sums, chunk_losses, ranks);
   const bool is_whole = left_and_skipped[0] == 0;
-  outputs.settle(is_whole ? &plan : nullptr, ranks);
+  if (task.observer != nullptr) task.observer->settle(is_whole ? &plan : nullptr, ranks);
   return is_whole ? std::optional(evaluation) : std::nullopt;
-}
-
-TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep& step)
-    : parts_(parts),
-      step_(step),
-      skipped_(parts_.data.test->size(), warn_of_images(parts_.console)) {}
-
-EvaluationTask TrainingEvaluation::task() {
-  EvaluationTask task =
-      evaluation_task(parts_.run.request, parts_.data, parts_.model, parts_.console);
-  task.skipped = &skipped_;
-  task.outputs.mistakes = &mistakes_;
-  return task;
-}
-
-std::optional<Evaluation> TrainingEvaluation::measure() {
-  parts_.console.tutorial(TutorialLines::kDemo, "begin testing");
-  const auto memory = step_.use_memory();
-  std::optional<Evaluation> evaluation = evaluate(task(), parts_.stream, parts_.ranks);
-  if (evaluation) parts_.console.info(accuracy_line(*evaluation, parts_.run.request.apex_lines));
-  return evaluation;
-}
-
-std::optional<Evaluation> TrainingEvaluation::measure_average() {
-  const auto memory = step_.use_memory();
-  std::optional<Evaluation> evaluation;
-  step_.update().with_average([&] {
-    EvaluationTask silent = task();
-    silent.on_batch = {};
-    silent.outputs = {};
-    evaluation = evaluate(silent, parts_.stream, parts_.ranks);
-  });
-  if (evaluation) parts_.console.info(average_line(*evaluation));
-  return evaluation;
 }
 
 }  // namespace lockstep::trainers

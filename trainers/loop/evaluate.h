@@ -5,27 +5,37 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/communicator.h"
-#include "core/safetensors.h"
 #include "core/stream.h"
+#include "data/batch_plan.h"
 #include "data/dataset.h"
 #include "nn/module.h"
-#include "trainers/config/run_request.h"
 #include "trainers/loop/skipped_photos.h"
-#include "trainers/loop/training_parts.h"
-#include "trainers/loop/training_step.h"
 #include "trainers/model/forward_views.h"
-#include "trainers/report/console.h"
-#include "trainers/report/mistakes.h"
+#include "trainers/report/metrics.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 
-// Outputs of an evaluation besides its figures; null: not wanted.
-struct EvaluationOutputs {
-  Mistakes* mistakes = nullptr;   // without pictures
-  Safetensors* logits = nullptr;  // as LogitCollector (trainers/loop/save_logits.h) has them
+// Images of an evaluation with the network's outputs for them, all on the CPU.
+struct EvaluatedImages {
+  Tensor logits;   // (N,C) f32, f16 or bf16
+  Tensor labels;   // (N) i32
+  Tensor indices;  // (N) i64, in the test set
+  Tensor losses;   // (N) f32
+};
+
+// Gets more than figures out of an evaluation.
+class EvaluationObserver {
+ public:
+  virtual ~EvaluationObserver() = default;
+
+  // After each batch of this rank, in their order.
+  virtual void add(const EvaluatedImages& images) = 0;
+  // After the last one. A collective call. `plan` is null where a rank gave up.
+  virtual void settle(const data::EvaluationPlan* plan, Communicator& ranks) = 0;
 };
 
 struct EvaluationTask {
@@ -42,16 +52,9 @@ struct EvaluationTask {
   // Called before each batch of any rank; true on one rank stops the evaluation on all. May be
   // empty.
   std::function<bool()> stop{};
-  EvaluationOutputs outputs = {};
+  EvaluationObserver* observer = nullptr;
   SkippedPhotos* skipped = nullptr;  // of earlier evaluations too; null: of this one alone
 };
-
-// Returns the evaluation of the whole test set. It prints main.py's lines to `console`, where the
-// run has them; the console must outlive the task.
-EvaluationTask evaluation_task(const RunRequest& request,
-                               const data::DatasetPair& data,
-                               nn::Module& model,
-                               Console& console);
 
 // Cuts the data set into chunks; chunk c runs on rank c mod ranks, on one thread. Counts are
 // integers. A chunk's loss is summed in f64 in image order, and the chunks' losses in chunk order.
@@ -59,28 +62,5 @@ EvaluationTask evaluation_task(const RunRequest& request,
 // buffers. Returns nothing when a rank gave up. Errors: DataError when too many images cannot be
 // read.
 std::optional<Evaluation> evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks);
-
-// Evaluates a training's network and its moving average on the test images, using the memory of its
-// steps.
-class TrainingEvaluation {
- public:
-  // Both must outlive this.
-  TrainingEvaluation(const TrainingParts& parts, TrainingStep& step);
-
-  // A collective call. Returns nothing when a signal asked for a stop meanwhile.
-  std::optional<Evaluation> measure();
-  // The mistakes of the last measure(), without pictures.
-  const Mistakes& mistakes() const { return mistakes_; }
-  // Likewise for the weights' moving average. Requires: --ema.
-  std::optional<Evaluation> measure_average();
-
- private:
-  EvaluationTask task();
-
-  const TrainingParts& parts_;
-  TrainingStep& step_;
-  SkippedPhotos skipped_;
-  Mistakes mistakes_;
-};
 
 }  // namespace lockstep::trainers

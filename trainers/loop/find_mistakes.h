@@ -5,19 +5,11 @@
 #include <vector>
 
 #include "core/communicator.h"
-#include "core/tensor.h"
 #include "data/dataset.h"
+#include "trainers/loop/evaluate.h"
 #include "trainers/report/mistakes.h"
 
 namespace lockstep::trainers {
-
-// Images of an evaluation with the network's outputs for them, all on the CPU.
-struct EvaluatedImages {
-  Tensor logits;   // (N,C) f32, f16 or bf16
-  Tensor labels;   // (N) i32
-  Tensor indices;  // (N) i64, in the test set
-  Tensor losses;   // (N) f32
-};
 
 // Counts one rank's images. The predicted class is the one with the largest logit, the first of
 // equal ones, as in softmax_cross_entropy's target_rank. An image with a NaN logit has no predicted

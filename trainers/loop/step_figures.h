@@ -9,8 +9,8 @@
 #include "core/communicator.h"
 #include "core/shards.h"
 #include "nn/functional.h"
-#include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/report/console.h"
+#include "trainers/report/metrics.h"
+#include "trainers/report/training_position.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {

@@ -58,8 +58,10 @@ TapeListener* StepTimeline::listener(TapeListener* next) {
   return layers_ ? layers_->listener(next) : next;
 }
 
-void StepTimeline::begin_pass(LayerSpans::Pass pass) {
-  if (layers_) layers_->begin_pass(pass);
+void StepTimeline::begin_pass(StepObserver::Pass pass) {
+  if (!layers_) return;
+  layers_->begin_pass(pass == StepObserver::Pass::kForward ? LayerSpans::Pass::kForward
+                                                           : LayerSpans::Pass::kBackward);
 }
 
 void StepTimeline::end_pass() {

@@ -14,6 +14,7 @@
 #include "core/timeline.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/device_phases.h"
+#include "trainers/loop/step_observer.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/timeline/layer_spans.h"
@@ -39,7 +40,7 @@ class StepTimeline {
   void in_phase(std::string_view name, FunctionRef<void()> work);
   // Returns the listener for a tape. It forwards to `next`, which may be null.
   TapeListener* listener(TapeListener* next);
-  void begin_pass(LayerSpans::Pass pass);
+  void begin_pass(StepObserver::Pass pass);
   void end_pass();
 
  private:

@@ -38,7 +38,8 @@ Training::Training(const TrainingParts& parts)
           parts_, data::steps_per_epoch(batch_plan(parts_.run, *parts_.data.train, parts_.ranks)))),
       log_(nullptr, parts_.console),
       numerics_(parts_, log_),
-      step_(parts_, range_),
+      observer_(parts_, numerics_),
+      step_(parts_, range_, observer_),
       early_stopping_(parts_.run.request.early_stopping),
       replicas_(parts_.model, step_.update().optimizer()),
       saves_(parts_, step_),
@@ -92,7 +93,7 @@ TrainingResult Training::run(const Outputs& outputs) {
   const int64_t taken = result_.steps - parts_.run.request.start_epoch * range_.per_epoch;
   const int64_t skipped = numerics_.scaled().skipped;
   result_.skipped = {.count = skipped, .all = taken > 0 && skipped >= taken};
-  step_.timeline().end(outputs_.directory);
+  observer_.trace().end(outputs_.directory);
   result_.communication = step_.summarize();
   if (!result_.stopped) log_.end_events(result_.steps);
   return result_;
@@ -156,8 +157,8 @@ void Training::train_step(EpochProgress& epoch) {
   const bool draws_histograms = draws_histograms_after(result_.steps + 1);
   if (draws_histograms) read_scale();  // the one by which this step's gradients are scaled
   const auto loss_scale = static_cast<float>(numerics_.scaled().scale);
-  step_.timeline().begin_step(result_.steps + 1);
-  const TrainingStep::Seconds seconds = step_.take(result_.steps, numerics_);
+  observer_.trace().begin_step(result_.steps + 1);
+  const TrainingStep::Seconds seconds = step_.take(result_.steps);
   epoch.end_step(seconds.all, seconds.data);
   ++result_.steps;
   // On a device, reading the scale would wait for the step.
@@ -183,14 +184,14 @@ void Training::train_step(EpochProgress& epoch) {
     exchange_figures(epoch);
   }
   save_after_step(epoch, saves, keeps);
-  step_.timeline().end_step(result_.steps, outputs_.directory);
+  observer_.trace().end_step(result_.steps, outputs_.directory);
 }
 
 void Training::compare_ranks_if_due() {
   const ExchangeConfig& exchange = parts_.run.request.exchange;
   if (!exchange.keeps_replicas() || exchange.check_ranks == 0) return;
   if (result_.steps % exchange.check_ranks != 0) return;
-  const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
+  const TimelineSpan span(step_.timeline(), "compare ranks");
   replicas_.compare(parts_.ranks, result_.steps);
 }
 
@@ -226,7 +227,7 @@ void Training::exchange_figures(EpochProgress& epoch) {
   const RunRequest& request = parts_.run.request;
   if (parts_.stream.device() != Device::kCpu) read_scale();
   const WindowTotals totals = [&] {
-    const TimelineSpan span(step_.timeline().timeline(), "figures of ranks");
+    const TimelineSpan span(step_.timeline(), "figures of ranks");
     return step_.exchange_figures(stop_requested());
   }();
   result_.stopped |= totals.stop;
@@ -251,7 +252,7 @@ void Training::exchange_figures(EpochProgress& epoch) {
 // Rank 0's batch-norm statistics are the run's. Weights must be equal already, unless the ranks
 // exchange nothing: then rank 0's weights are the run's too.
 void Training::synchronize_replicas() {
-  const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
+  const TimelineSpan span(step_.timeline(), "compare ranks");
   const bool keeps_replicas = parts_.run.request.exchange.keeps_replicas();
   std::vector<Tensor> rank0s;
   for (const nn::StateEntry& entry : parts_.model.state()) {
@@ -311,7 +312,7 @@ void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluat
 }
 
 std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
-  const TimelineSpan span(step_.timeline().timeline(), "evaluation");
+  const TimelineSpan span(step_.timeline(), "evaluation");
   const std::optional<Evaluation> evaluation = evaluation_.measure();
   std::optional<Evaluation> of_average;
   const bool averages = evaluation && step_.update().average() != nullptr;

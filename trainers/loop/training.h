@@ -5,7 +5,8 @@
 #include <span>
 
 #include "trainers/checkpoint/state_tensors.h"
-#include "trainers/loop/evaluate.h"
+#include "trainers/loop/evaluate_training.h"
+#include "trainers/loop/run_observer.h"
 #include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
@@ -84,6 +85,7 @@ class Training {
   Outputs outputs_;
   RunLog log_;
   NumericsGuard numerics_;
+  RunObserver observer_;
   TrainingStep step_;
   EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;

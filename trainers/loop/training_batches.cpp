@@ -13,7 +13,6 @@
 #include "kernels/image/mix_images.h"
 #include "trainers/config/normalization.h"
 #include "trainers/loop/draw_mix.h"
-#include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
 namespace {

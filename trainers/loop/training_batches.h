@@ -18,7 +18,7 @@
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/training_parts.h"
+#include "trainers/loop/step_parts.h"
 
 namespace lockstep::trainers {
 

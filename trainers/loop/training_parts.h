@@ -1,47 +1,31 @@
-// The parts that a training works with, and the steps that it takes.
+// The parts that a program's training works with, and the steps that it takes.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 
-#include "comm/device_exchange.h"
-#include "core/communicator.h"
-#include "core/stream.h"
-#include "data/dataset.h"
-#include "nn/module.h"
-#include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/config/resolved_run.h"
 #include "trainers/debug/fault.h"
 #include "trainers/debug/replay_plan.h"
+#include "trainers/loop/step_parts.h"
 #include "trainers/report/console.h"
+#include "trainers/report/training_position.h"
 
 namespace lockstep::trainers {
 
-// All of it is borrowed.
-struct TrainingParts {
-  const ResolvedRun& run;
-  const data::DatasetPair& data;
-  Communicator& ranks;
-  Stream& stream;
-  nn::Module& model;
-  Console& console;
-  std::optional<Fault> fault;
-  std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
-  std::optional<ReplayTarget> replay{};
-  comm::MakeDeviceExchange exchange{};  // how gradients on GPUs travel; empty: over `ranks`
-  int64_t pool_bytes = 0;  // on a GPU, of what steps and evaluations make; 0: not known
+struct TrainingParts : StepParts {
+  Console& console;  // borrowed
+  std::optional<Fault> fault = {};
+  std::optional<TrainingPosition> start = {};  // of an earlier process; its weights are in `model`
+  std::optional<ReplayTarget> replay = {};
 
   // Ranks of the run; a replay may have fewer.
   int64_t run_ranks() const { return replay ? replay->ranks : run.batch.ranks; }
 };
 
-// Counted from step 0 of epoch 0.
-struct StepRange {
-  int64_t per_epoch = 0;
-  int64_t first = 0;  // of this process
-  int64_t end = 0;
-};
+// Fills in what a program adds to the step: warnings on the console, stops by signals, and a fault
+// of the exchange. Borrows the console.
+StepParts with_programs_ways(StepParts parts, Console& console, const std::optional<Fault>& fault);
 
 // The steps of this process. --max-steps counts from the beginning of the run, whichever process
 // took the steps.

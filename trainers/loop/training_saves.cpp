@@ -27,7 +27,7 @@ void TrainingSaves::save(const TrainingPosition& position) {
   if (parts_.replay || !files.any()) return;
   on_rank_0(parts_.ranks, "saving a checkpoint", [&] {
     if (places_.checkpoints == nullptr) return;
-    const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
+    const TimelineSpan span(step_.timeline(), "checkpoint");
     places_.checkpoints->save(files, state(), position);
   });
 }
@@ -41,7 +41,7 @@ std::optional<bool> TrainingSaves::finish() {
   if (parts_.replay) return saved;
   on_rank_0(parts_.ranks, "saving a checkpoint", [&] {
     if (places_.checkpoints == nullptr) return;
-    const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
+    const TimelineSpan span(step_.timeline(), "checkpoint");
     places_.checkpoints->finish();
     saved = places_.checkpoints->last_is_saved();
   });
@@ -51,7 +51,7 @@ std::optional<bool> TrainingSaves::finish() {
 void TrainingSaves::keep(const TrainingPosition& position) {
   finish();
   if (places_.keeper == nullptr) return;
-  const TimelineSpan span(step_.timeline().timeline(), "keep in memory");
+  const TimelineSpan span(step_.timeline(), "keep in memory");
   places_.keeper->keep(state(), position);
 }
 

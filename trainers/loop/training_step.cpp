@@ -3,8 +3,6 @@
 #include <chrono>
 
 #include "nn/layers.h"
-#include "trainers/loop/training_data.h"
-#include "trainers/report/stop_request.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -16,24 +14,21 @@ double seconds_since(Clock::time_point start) {
 }
 
 // A device's sums are read later.
-bool gradients_carry_stops(const TrainingParts& p) {
+bool gradients_carry_stops(const StepParts& p) {
   return p.stream.device() == Device::kCpu && p.run.request.exchange.keeps_replicas();
 }
 
-comm::ReducerOptions reducer_options(const TrainingParts& p, Timeline* timeline) {
+comm::ReducerOptions reducer_options(const StepParts& p, Timeline* timeline) {
   comm::ReducerOptions options = reducer_options(p.run.request.exchange, p.run.batch.micro_steps);
   options.on_device = p.exchange;
   options.timeline = timeline;
-  if (gradients_carry_stops(p)) options.ask = stop_requested;
-  if (p.fault && p.fault->is_of_exchange()) {
-    options.exchange =
-        disturbed_exchange(*p.fault, p.run.request.exchange.algorithm, p.stream.device());
-  }
+  if (gradients_carry_stops(p)) options.ask = p.asked_to_stop;
+  options.exchange = p.bucket_exchange;
   return options;
 }
 
 // The batch's groups, or the one of a norm that convert_sync_batchnorm() has changed.
-bool groups_span_ranks(const TrainingParts& p) {
+bool groups_span_ranks(const StepParts& p) {
   const BatchDivision& batch = p.run.batch;
   bool spans = any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks);
   p.model.apply([&](nn::Module& module) {
@@ -53,38 +48,34 @@ nn::CrossEntropy loss_of(const RunRequest& request,
 
 }  // namespace
 
-TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
+TrainingStep::TrainingStep(const StepParts& parts, const StepRange& range, StepObserver& observer)
     : parts_(parts),
-      timeline_(parts_),
+      observer_(observer),
       reducer_(parts_.ranks,
                parts_.stream,
                parts_.model.parameters(),
                parts_.model.parameter_names(),
-               reducer_options(parts_, timeline_.timeline())),
-      batch_norm_peers_(parts_.ranks, timeline_.timeline()),
+               reducer_options(parts_, observer_.timeline())),
+      batch_norm_peers_(parts_.ranks, observer_.timeline()),
       groups_span_ranks_(groups_span_ranks(parts_)),
       update_(parts_.run, parts_.stream, parts_.model, range.per_epoch),
       batches_(
-          parts_.run, parts_.data.train, parts_.ranks, parts_.stream, range, timeline_.timeline()),
-      skipped_(parts_.data.train->size(), warn_of_images(parts_.console)),
-      graph_(parts_.stream, runs_as_graph(), static_cast<size_t>(parts_.pool_bytes)) {
-  if (parts_.fault && parts_.fault->is_of_layer()) {
-    layer_fault_.emplace(*parts_.fault, parts_.model, parts_.run_ranks());
-  }
-}
+          parts_.run, parts_.data.train, parts_.ranks, parts_.stream, range, observer_.timeline()),
+      skipped_(parts_.data.train->size(), parts_.warn),
+      graph_(parts_.stream, runs_as_graph(), static_cast<size_t>(parts_.pool_bytes)) {}
 
-TrainingStep::Seconds TrainingStep::take(int64_t number, NumericsGuard& numerics) {
-  const TimelineSpan span(timeline_.timeline(), kStepSpan, number + 1);
+TrainingStep::Seconds TrainingStep::take(int64_t number) {
+  const TimelineSpan span(observer_.timeline(), kStepSpan, number + 1);
   const Start start = {.traffic = parts_.ranks.traffic(),
                        .batch_norm_s = batch_norm_peers_.seconds(),
                        .data_s = batches_.waited_seconds(),
                        .loader = batches_.seconds()};
-  numerics.begin_step(number + 1);
+  observer_.begin_step(number + 1);
   if (update_.trains_fewer_from(number)) graph_.forget();
-  if (runs_as_graph() && numerics.listener() == nullptr) {
-    step_as_graph(start, number, numerics);
+  if (runs_as_graph()) {
+    step_as_graph(start, number);
   } else {
-    step_by_step(start, number, numerics);
+    step_by_step(start, number);
   }
   if (number + 1 == update_.end()) update_.finish();
   return {.all = seconds_since(start.time), .data = batches_.waited_seconds() - start.data_s};
@@ -96,25 +87,25 @@ WindowTotals TrainingStep::exchange_figures(bool stop) {
   return totals;
 }
 
-void TrainingStep::step_by_step(const Start& start, int64_t number, NumericsGuard& numerics) {
+void TrainingStep::step_by_step(const Start& start, int64_t number) {
   update_.optimizer().zero_grad();
   int64_t images = 0;
   for (int64_t micro = 0; micro < parts_.run.batch.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
-    const TrainingBatches::MicroStep batch = next_batch(number, numerics);
+    const TrainingBatches::MicroStep batch = next_batch();
     const auto memory = use_memory();
     window_.add(forward_backward(batch.images, batch.labels, batch.mix));
     images += batch.shards().images();
   }
-  delay(parts_.fault, parts_.ranks.rank());
+  observer_.before_sums();
   const auto memory = use_memory();
-  timeline_.in_phase(kSumsSpan, [&] { reducer_.finish(); });
+  observer_.in_phase(kSumsSpan, [&] { reducer_.finish(); });
   log_exchange(start, images, reducer_.times());
-  timeline_.in_phase(kUpdateSpan, [&] { update_.step(number); });
+  observer_.in_phase(kUpdateSpan, [&] { update_.step(number); });
 }
 
-void TrainingStep::step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics) {
-  const TrainingBatches::MicroStep batch = next_batch(number, numerics);
+void TrainingStep::step_as_graph(const Start& start, int64_t number) {
+  const TrainingBatches::MicroStep batch = next_batch();
   const auto step = [&](const Var& images, const Tensor& labels, const Tensor& mix) {
     update_.optimizer().zero_grad();
     nn::CrossEntropy figures = forward_backward(images, labels, mix);
@@ -122,22 +113,19 @@ void TrainingStep::step_as_graph(const Start& start, int64_t number, NumericsGua
     update_.step(number);
     return figures;
   };
-  timeline_.in_phase(kGraphSpan,
+  observer_.in_phase(kGraphSpan,
                      [&] { window_.add(graph_.run(batch.images, batch.labels, batch.mix, step)); });
   if (graph_.repeated()) parts_.model.count_step();
   log_exchange(start, batch.shards().images(), {});
 }
 
-TrainingBatches::MicroStep TrainingStep::next_batch(int64_t number, NumericsGuard& numerics) {
-  const auto listener = [&](const Shards& shards) {
-    TapeListener* const watch = timeline_.listener(numerics.listener());
-    return layer_fault_ ? layer_fault_->listener(number + 1, shards, watch) : watch;
-  };
+TrainingBatches::MicroStep TrainingStep::next_batch() {
   TrainingBatches::GroupPeers peers;
   if (groups_span_ranks_) peers = {&batch_norm_peers_, reducer_.device_peers()};
-  TrainingBatches::MicroStep batch = batches_.next(peers, listener);
+  TrainingBatches::MicroStep batch = batches_.next(
+      peers, [&](const Shards& shards) { return observer_.listener(shards); });
   skipped_.note(batch.skipped);
-  numerics.begin_micro_step(batch.images);
+  observer_.begin_micro_step(batch.images);
   return batch;
 }
 
@@ -148,8 +136,8 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
   // A batch-norm group's images are those of one DDP process and micro-step.
   const int64_t batch = shards.step_images / (shards.groups * parts_.run.batch.micro_steps);
   nn::CrossEntropy result;
-  timeline_.in_phase(kForwardSpan, [&] {
-    timeline_.begin_pass(LayerSpans::Pass::kForward);
+  observer_.in_phase(kForwardSpan, [&] {
+    observer_.begin_pass(StepObserver::Pass::kForward);
     result = loss_of(parts_.run.request,
                      parts_.model.forward(images),
                      labels,
@@ -157,10 +145,10 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
                       .mix = mix,
                       .divide_by = parts_.run.request.loss_div_batch ? batch : 1});
   });
-  timeline_.in_phase(kBackwardSpan, [&] {
-    timeline_.begin_pass(LayerSpans::Pass::kBackward);
+  observer_.in_phase(kBackwardSpan, [&] {
+    observer_.begin_pass(StepObserver::Pass::kBackward);
     result.loss.backward(update_.seed(images.shards().local()));
-    timeline_.end_pass();
+    observer_.end_backward();
   });
   return result;
 }

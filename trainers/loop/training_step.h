@@ -1,34 +1,31 @@
 // Takes optimizer steps: batches, forward and backward, exchange of gradients, update.
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "comm/gradient_reducer.h"
-#include "trainers/debug/fault.h"
 #include "trainers/loop/exchange_log.h"
+#include "trainers/loop/skipped_photos.h"
 #include "trainers/loop/step_figures.h"
 #include "trainers/loop/step_graph.h"
-#include "trainers/loop/step_timeline.h"
+#include "trainers/loop/step_observer.h"
+#include "trainers/loop/step_parts.h"
 #include "trainers/loop/training_batches.h"
-#include "trainers/loop/skipped_photos.h"
-#include "trainers/loop/training_guards.h"
-#include "trainers/loop/training_parts.h"
 #include "trainers/loop/weight_update.h"
 
 namespace lockstep::trainers {
 
 class TrainingStep {
  public:
-  // Both must outlive this. A collective call.
-  TrainingStep(const TrainingParts& parts, const StepRange& range);
+  // All must outlive this. A collective call.
+  TrainingStep(const StepParts& parts, const StepRange& range, StepObserver& observer);
 
   struct Seconds {
     double all = 0;
     double data = 0;  // waited for images
   };
   // Takes step `number`, from 0 over all epochs. Errors: CommError, DataError.
-  Seconds take(int64_t number, NumericsGuard& numerics);
+  Seconds take(int64_t number);
   // The figures of the steps since the last call, over all ranks. A collective call. Errors:
   // DataError when too many images cannot be read.
   WindowTotals exchange_figures(bool stop);
@@ -39,7 +36,7 @@ class TrainingStep {
   // A collective call.
   ExchangeSummary summarize() const { return exchange_log_.summarize(parts_.ranks); }
 
-  StepTimeline& timeline() { return timeline_; }
+  Timeline* timeline() { return observer_.timeline(); }  // null: nothing is recorded
   WeightUpdate& update() { return update_; }
   const WeightUpdate& update() const { return update_; }
   std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
@@ -56,24 +53,20 @@ class TrainingStep {
     data::LoaderSeconds loader{};
   };
 
-  // A graph calls no host code, where some faults strike.
-  bool runs_as_graph() const {
-    return parts_.run.runs_as_graph() && !(parts_.fault && parts_.fault->is_within_step());
-  }
-  void step_by_step(const Start& start, int64_t number, NumericsGuard& numerics);
-  void step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics);
-  TrainingBatches::MicroStep next_batch(int64_t number, NumericsGuard& numerics);
+  bool runs_as_graph() const { return parts_.run.runs_as_graph() && !observer_.needs_host(); }
+  void step_by_step(const Start& start, int64_t number);
+  void step_as_graph(const Start& start, int64_t number);
+  TrainingBatches::MicroStep next_batch();
   // Returns the figures of a micro-step.
   nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
   void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
 
-  const TrainingParts& parts_;
-  StepTimeline timeline_;
+  const StepParts& parts_;
+  StepObserver& observer_;
   comm::GradientReducer reducer_;
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;
   WeightUpdate update_;
-  std::optional<LayerFault> layer_fault_;
   TrainingBatches batches_;
   SkippedPhotos skipped_;
   StepGraph graph_;

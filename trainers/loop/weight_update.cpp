@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "trainers/checkpoint/record_ranges.h"
 #include "trainers/model/make_optimizer.h"
 
 namespace lockstep::trainers {

@@ -10,11 +10,11 @@
 #include "nn/grad_clipper.h"
 #include "nn/grad_scaler.h"
 #include "nn/optimizer.h"
-#include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/model/parameter_groups.h"
 #include "trainers/model/schedule.h"
 #include "trainers/model/weights.h"
+#include "trainers/report/training_position.h"
 
 namespace lockstep::trainers {
 

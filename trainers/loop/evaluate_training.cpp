@@ -1,0 +1,83 @@
+#include "trainers/loop/evaluate_training.h"
+
+#include "trainers/config/normalization.h"
+#include "trainers/loop/training_data.h"
+#include "trainers/report/stop_request.h"
+
+namespace lockstep::trainers {
+
+void OutputCollector::add(const EvaluatedImages& images) {
+  if (wanted_.mistakes != nullptr) finder_.add(images);
+  if (wanted_.logits != nullptr) collector_.add(images.logits, images.labels);
+}
+
+void OutputCollector::settle(const data::EvaluationPlan* plan, Communicator& ranks) {
+  if (wanted_.mistakes != nullptr) *wanted_.mistakes = finder_.over_ranks(ranks);
+  if (wanted_.logits != nullptr && plan != nullptr) {
+    *wanted_.logits = collector_.over_ranks(*plan, ranks);
+  }
+}
+
+EvaluationTask evaluation_task(const RunRequest& request,
+                               const data::DatasetPair& data,
+                               nn::Module& model,
+                               Console& console) {
+  // Programs may train on images of their own. What a network was trained on counts.
+  const data::Dataset& normalized_as = data.train ? *data.train : *data.test;
+  EvaluationTask task{.model = model,
+                      .dataset = data.test,
+                      .input = {.normalization = normalization(request.normalize, normalized_as),
+                                .views = request.test_views},
+                      .precision = request.precision.network(),
+                      .chunk_images = request.val_batch_size,
+                      .loss_div_batch = request.loss_div_batch,
+                      .workers = request.workers,
+                      .warn = warn_of_images(console),
+                      .stop = stop_requested};
+  if (request.main_py_lines) {
+    task.on_batch = [&console,
+                     frequency = request.print_freq,
+                     line = request.apex_lines ? apex_test_line : test_line](
+                        int64_t batch, int64_t batches, const TestMetrics& metrics) {
+      if (batch % frequency == 0) console.progress_line(line(batch, batches, metrics));
+    };
+  }
+  return task;
+}
+
+TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep& step)
+    : parts_(parts),
+      step_(step),
+      skipped_(parts_.data.test->size(), warn_of_images(parts_.console)) {}
+
+EvaluationTask TrainingEvaluation::task() {
+  EvaluationTask task =
+      evaluation_task(parts_.run.request, parts_.data, parts_.model, parts_.console);
+  task.skipped = &skipped_;
+  return task;
+}
+
+std::optional<Evaluation> TrainingEvaluation::measure() {
+  parts_.console.tutorial(TutorialLines::kDemo, "begin testing");
+  const auto memory = step_.use_memory();
+  OutputCollector outputs({.mistakes = &mistakes_}, *parts_.data.test);
+  EvaluationTask whole = task();
+  whole.observer = &outputs;
+  std::optional<Evaluation> evaluation = evaluate(whole, parts_.stream, parts_.ranks);
+  if (evaluation) parts_.console.info(accuracy_line(*evaluation, parts_.run.request.apex_lines));
+  return evaluation;
+}
+
+std::optional<Evaluation> TrainingEvaluation::measure_average() {
+  const auto memory = step_.use_memory();
+  std::optional<Evaluation> evaluation;
+  step_.update().with_average([&] {
+    EvaluationTask silent = task();
+    silent.on_batch = {};
+    evaluation = evaluate(silent, parts_.stream, parts_.ranks);
+  });
+  if (evaluation) parts_.console.info(average_line(*evaluation));
+  return evaluation;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,68 @@
+// The evaluations of a program's run.
+#pragma once
+
+#include <optional>
+
+#include "core/safetensors.h"
+#include "trainers/config/run_request.h"
+#include "trainers/loop/evaluate.h"
+#include "trainers/loop/find_mistakes.h"
+#include "trainers/loop/save_logits.h"
+#include "trainers/loop/training_parts.h"
+#include "trainers/loop/training_step.h"
+#include "trainers/report/console.h"
+#include "trainers/report/mistakes.h"
+
+namespace lockstep::trainers {
+
+// Outputs of an evaluation besides its figures; null: not wanted.
+struct EvaluationOutputs {
+  Mistakes* mistakes = nullptr;   // without pictures
+  Safetensors* logits = nullptr;  // as LogitCollector has them
+};
+
+class OutputCollector final : public EvaluationObserver {
+ public:
+  OutputCollector(const EvaluationOutputs& wanted, const data::Dataset& images)
+      : wanted_(wanted), finder_(images.classes()) {}
+
+  void add(const EvaluatedImages& images) override;
+  void settle(const data::EvaluationPlan* plan, Communicator& ranks) override;
+
+ private:
+  const EvaluationOutputs wanted_;
+  MistakeFinder finder_;
+  LogitCollector collector_;
+};
+
+// Returns the evaluation of the whole test set. It prints main.py's lines to `console`, where the
+// run has them; the console must outlive the task.
+EvaluationTask evaluation_task(const RunRequest& request,
+                               const data::DatasetPair& data,
+                               nn::Module& model,
+                               Console& console);
+
+// Evaluates a training's network and its moving average on the test images, using the memory of its
+// steps.
+class TrainingEvaluation {
+ public:
+  // Both must outlive this.
+  TrainingEvaluation(const TrainingParts& parts, TrainingStep& step);
+
+  // A collective call. Returns nothing when a signal asked for a stop meanwhile.
+  std::optional<Evaluation> measure();
+  // The mistakes of the last measure(), without pictures.
+  const Mistakes& mistakes() const { return mistakes_; }
+  // Likewise for the weights' moving average. Requires: --ema.
+  std::optional<Evaluation> measure_average();
+
+ private:
+  EvaluationTask task();
+
+  const TrainingParts& parts_;
+  TrainingStep& step_;
+  SkippedPhotos skipped_;
+  Mistakes mistakes_;
+};
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,39 @@
+// What the steps of a training work with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "comm/device_exchange.h"
+#include "comm/gradient_reducer.h"
+#include "core/communicator.h"
+#include "core/stream.h"
+#include "data/dataset.h"
+#include "nn/module.h"
+#include "trainers/config/resolved_run.h"
+
+namespace lockstep::trainers {
+
+// All but the functions is borrowed.
+struct StepParts {
+  const ResolvedRun& run;
+  const data::DatasetPair& data;
+  Communicator& ranks;
+  Stream& stream;
+  nn::Module& model;
+  std::function<void(const std::string& text)> warn = {};  // rank 0's, of an image that is skipped
+  std::function<bool()> asked_to_stop = {};                // this rank was; empty: never
+  comm::BucketExchange bucket_exchange = {};               // empty: as the run asks for it
+  comm::MakeDeviceExchange exchange = {};  // how gradients on GPUs travel; empty: over `ranks`
+  int64_t pool_bytes = 0;  // on a GPU, of what steps and evaluations make; 0: not known
+};
+
+// Counted from step 0 of epoch 0.
+struct StepRange {
+  int64_t per_epoch = 0;
+  int64_t first = 0;  // of this process
+  int64_t end = 0;
+};
+
+}  // namespace lockstep::trainers
