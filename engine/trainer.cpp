@@ -17,6 +17,7 @@
 #include "trainers/checkpoint/output_classes.h"
 #include "trainers/checkpoint/weights_file.h"
 #include "trainers/config/batch_division.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/loop/evaluate_training.h"
 #include "trainers/loop/run_observer.h"
 #include "trainers/loop/training_data.h"

@@ -59,7 +59,8 @@ Setting settle(const SyntheticOptions& options,
     if (on_cuda) cuda::select_device(launch.local_rank, launch.local_size);
   });
   const int64_t threads = trainers::agreed_threads(request.threads, launch, ranks);
-  const trainers::BatchDivision batch = trainers::divide_batch(request.batch, request.device, ranks.size(), threads);
+  const trainers::BatchDivision batch =
+      trainers::divide_batch(request.batch, request.device, ranks.size(), threads);
   trainers::check_batch_norm(batch, std::nullopt, model_options(options), batch.images);
   const trainers::LibraryVersions libraries = trainers::agreed_cuda_libraries(request, ranks);
   Setting setting{.route = trainers::choose_gradient_route(request, connection.transport, ranks)};

@@ -24,8 +24,9 @@ Outcome train(int ranks, int64_t bn_groups, int64_t input_steps = 0) {
   comm::spawn_ranks(ranks, [&](Communicator& peers) {
     trainers::RunRequest request = run_request(read_synthetic_options({"-a", "convnet"}));
     request.batch = {.global = 16, .shards = 4, .bn_groups = bn_groups};
-    const trainers::ResolvedRun run{.request = request,
-                                    .batch = trainers::divide_batch(request.batch, request.device, ranks, 1)};
+    const trainers::ResolvedRun run{
+        .request = request,
+        .batch = trainers::divide_batch(request.batch, request.device, ranks, 1)};
     const trainers::ModelOptions network{.arch = "convnet", .image = {1, 28, 28}};
     Mt19937 rng(7);
     const auto model = trainers::make_model(network, nn::Init{rng});

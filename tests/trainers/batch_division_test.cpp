@@ -147,7 +147,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Mixing, WantsTwoImagesInAShard) {
   const auto check = [](const std::string& line, int64_t images = 1000) {
     const RunRequest request = make_run_request(options_of(line));
-    return usage_error([&] { check_mixing(request, divide_batch(request.batch, request.device, 1, 1), images); });
+    return usage_error(
+        [&] { check_mixing(request, divide_batch(request.batch, request.device, 1, 1), images); });
   };
   EXPECT_TRUE(check("-b 16 --shards 16 --mixup 0.8"));
   EXPECT_TRUE(check("-b 1 --cutmix 1"));

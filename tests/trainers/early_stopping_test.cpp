@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-
 namespace lockstep::trainers::early_stopping_test {
 namespace {
 

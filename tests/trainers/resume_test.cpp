@@ -226,7 +226,8 @@ std::string epochs_note(const std::string& line,
                         const std::string& epochs = "4",
                         int64_t steps = 6) {
   const RunRequest request = make_run_request(options_of("--epochs 8 --lr 0.1 " + line));
-  const ResolvedRun run{.request = request, .batch = divide_batch(request.batch, request.device, 1, 1)};
+  const ResolvedRun run{.request = request,
+                        .batch = divide_batch(request.batch, request.device, 1, 1)};
   CheckpointRecord before{.run = testing::tiny_identity(), .position = {}, .model_digest = {}};
   before.position.steps = before.position.applied = steps;
   before.position.schedule = ScheduleState{.factor = 0.5};

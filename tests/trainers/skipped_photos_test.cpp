@@ -1,3 +1,5 @@
+#include "trainers/loop/skipped_photos.h"
+
 #include <mutex>
 
 #include <fmt/core.h>
@@ -5,7 +7,6 @@
 
 #include "comm/shared/thread_ranks.h"
 #include "core/error.h"
-#include "trainers/loop/skipped_photos.h"
 
 namespace lockstep::trainers::skipped_photos_test {
 namespace {

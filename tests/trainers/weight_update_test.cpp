@@ -47,9 +47,7 @@ struct Rig {
 
 constexpr const char* kScaled = "--loss-scale dynamic --epochs 3";
 
-kernels::LossScaleState scale_state(int32_t tracker,
-                                    int32_t consecutive = 0,
-                                    int64_t applied = 3) {
+kernels::LossScaleState scale_state(int32_t tracker, int32_t consecutive = 0, int64_t applied = 3) {
   return {.scale = 8,
           .growth_tracker = tracker,
           .consecutive_skips = consecutive,

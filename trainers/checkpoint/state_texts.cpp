@@ -27,7 +27,8 @@ std::string to_text(const std::optional<ScheduleState>& state) {
 std::optional<ScheduleState> schedule_state_of(const std::string& text) {
   const auto json = parse_file<FileJson>(text);
   if (json.is_object() && json.empty()) return std::nullopt;
-  ScheduleState state{.factor = json.at("factor").get<double>(), .metric = json.value("metric", "")};
+  ScheduleState state{.factor = json.at("factor").get<double>(),
+                      .metric = json.value("metric", "")};
   state.plateau.bad_epochs = json.at("bad_epochs").get<uint32_t>();
   if (json.contains("best")) state.plateau.best = json.at("best").get<double>();
   return state;
@@ -71,8 +72,8 @@ std::optional<kernels::LossScaleState> loss_scale_state_of(const std::string& te
       .skipped = json.at("skipped").get<int64_t>()};
   const auto lies = [](int64_t count, int64_t end) { return count >= 0 && count < end; };
   const bool counts = lies(state.growth_tracker, kernels::LossScaleRule().growth_interval) &&
-                      lies(state.consecutive_skips, kMaxSkips) && lies(state.applied, kMaxCounted) &&
-                      lies(state.skipped, kMaxCounted);
+                      lies(state.consecutive_skips, kMaxSkips) &&
+                      lies(state.applied, kMaxCounted) && lies(state.skipped, kMaxCounted);
   return counts ? std::optional(state) : std::nullopt;
 }
 

@@ -93,7 +93,7 @@ class Run {
  private:
   ExitCode train(nn::Module& model, const std::vector<std::string>& loaded) {
     const std::optional<ReplayPlan>& plan = parts_.job.replay;
-    Training training({with_programs_ways({.run = parts_.run,
+    Training training({program_step_parts({.run = parts_.run,
                                            .data = parts_.data.sets,
                                            .ranks = ranks_,
                                            .stream = parts_.stream,

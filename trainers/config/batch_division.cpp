@@ -98,11 +98,10 @@ class Advice {
 
   void suggest_micro_steps(bool keeps_batch) {
     const int64_t images = cut_.images / cut_.micro_steps;
-    suggest(
-        names_.micro_steps, cut_.micro_steps, [=](BatchDivision& changed, int64_t value) {
-          changed.micro_steps = value;
-          if (!keeps_batch) changed.images = images * value;
-        });
+    suggest(names_.micro_steps, cut_.micro_steps, [=](BatchDivision& changed, int64_t value) {
+      changed.micro_steps = value;
+      if (!keeps_batch) changed.images = images * value;
+    });
   }
 
   const BatchDivision& cut_;
@@ -119,18 +118,15 @@ int64_t images_per_step(const BatchRequest& asked, int64_t ranks) {
   throw UsageError(
       fmt::format("{} {} and {} {} differ", names.per_rank, per_rank, names.images, images),
       asked.micro_steps == 1
-          ? fmt::format("{} is per rank: {} images per step on {} ranks",
-                        names.per_rank,
-                        from_ranks,
-                        ranks)
+          ? fmt::format(
+                "{} is per rank: {} images per step on {} ranks", names.per_rank, from_ranks, ranks)
           : fmt::format(
                 "{} is per rank and micro-step: {} images per step on {} ranks in {} of them",
                 names.per_rank,
                 from_ranks,
                 ranks,
                 asked.micro_steps),
-      fmt::format(
-          "{} {} alone, or {} {} alone", names.images, images, names.per_rank, per_rank));
+      fmt::format("{} {} alone, or {} {} alone", names.images, images, names.per_rank, per_rank));
 }
 
 // One shard for each thread where there are enough images, and a power of two of them.
@@ -198,8 +194,8 @@ BatchDivision divide_batch(const BatchRequest& asked,
                            int64_t threads) {
   LS_CHECK(ranks >= 1 && threads >= 1, "[divide_batch] ranks {}, threads {}", ranks, threads);
   const int64_t images = images_per_step(asked, ranks);
-  const int64_t shards = usual_shards(images / (ranks * asked.micro_steps),
-                                      device == Device::kCuda ? 1 : threads);
+  const int64_t shards =
+      usual_shards(images / (ranks * asked.micro_steps), device == Device::kCuda ? 1 : threads);
   const BatchDivision division{.ranks = ranks,
                                .images = images,
                                .micro_steps = asked.micro_steps,

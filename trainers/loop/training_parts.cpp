@@ -5,12 +5,12 @@
 
 namespace lockstep::trainers {
 
-StepParts with_programs_ways(StepParts parts, Console& console, const std::optional<Fault>& fault) {
+StepParts program_step_parts(StepParts parts, Console& console, const std::optional<Fault>& fault) {
   parts.warn = warn_of_images(console);
   parts.asked_to_stop = stop_requested;
   if (fault && fault->is_of_exchange()) {
-    parts.bucket_exchange = disturbed_exchange(
-        *fault, parts.run.request.exchange.algorithm, parts.stream.device());
+    parts.bucket_exchange =
+        disturbed_exchange(*fault, parts.run.request.exchange.algorithm, parts.stream.device());
   }
   return parts;
 }

@@ -25,7 +25,7 @@ struct TrainingParts : StepParts {
 
 // Fills in what a program adds to the step: warnings on the console, stops by signals, and a fault
 // of the exchange. Borrows the console.
-StepParts with_programs_ways(StepParts parts, Console& console, const std::optional<Fault>& fault);
+StepParts program_step_parts(StepParts parts, Console& console, const std::optional<Fault>& fault);
 
 // The steps of this process. --max-steps counts from the beginning of the run, whichever process
 // took the steps.

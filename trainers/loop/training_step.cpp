@@ -122,8 +122,8 @@ void TrainingStep::step_as_graph(const Start& start, int64_t number) {
 TrainingBatches::MicroStep TrainingStep::next_batch() {
   TrainingBatches::GroupPeers peers;
   if (groups_span_ranks_) peers = {&batch_norm_peers_, reducer_.device_peers()};
-  TrainingBatches::MicroStep batch = batches_.next(
-      peers, [&](const Shards& shards) { return observer_.listener(shards); });
+  TrainingBatches::MicroStep batch =
+      batches_.next(peers, [&](const Shards& shards) { return observer_.listener(shards); });
   skipped_.note(batch.skipped);
   observer_.begin_micro_step(batch.images);
   return batch;

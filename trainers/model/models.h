@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "nn/module.h"
 #include "trainers/config/batch_division.h"
+#include "trainers/config/run_request.h"
 
 namespace lockstep::trainers {
 

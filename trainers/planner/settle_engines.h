@@ -12,6 +12,7 @@
 #include "data/dataset.h"
 #include "kernels/conv/convolution_problem.h"
 #include "trainers/config/batch_division.h"
+#include "trainers/config/run_request.h"
 #include "trainers/model/models.h"
 #include "trainers/planner/plan_file.h"
 
