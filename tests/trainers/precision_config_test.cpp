@@ -6,6 +6,7 @@
 
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
+#include "trainers/report/precision_text.h"
 
 namespace lockstep::trainers::precision_config_test {
 namespace {

@@ -31,6 +31,7 @@
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/flag_advice.h"
+#include "trainers/report/precision_text.h"
 #include "trainers/report/print.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"

@@ -3,10 +3,8 @@
 
 #include <array>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/autograd.h"
 #include "trainers/config/choice_names.h"
@@ -49,12 +47,5 @@ PrecisionConfig at_level(OptLevel level);
 
 // Returns Apex's scaling: dynamic at kO1 and kO2 in f16, otherwise none.
 std::optional<LossScaling> usual_loss_scaling(OptLevel level, Dtype half);
-
-// Lists, in a line each, what may surprise in a run with this many images per rank and micro-step.
-// `native_bf16`: the processor computes in bf16.
-std::vector<std::string> notes_on(const PrecisionConfig& config, int64_t images, bool native_bf16);
-
-// --explain-precision: the type of each class of tensors and of each kind of operation.
-std::vector<std::string> explain(const PrecisionConfig& config);
 
 }  // namespace lockstep::trainers
