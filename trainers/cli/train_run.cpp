@@ -57,7 +57,7 @@ class Run {
     const std::optional<Fault>& fault;
     Stream& stream;
     Console& console;
-    int64_t pool_bytes;  // StepParts'
+    int64_t pool_bytes;  // StepInputs'
   };
 
   Run(const Parts& parts, RunRecord record)

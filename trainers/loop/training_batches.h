@@ -18,7 +18,7 @@
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/step_parts.h"
+#include "trainers/loop/step_inputs.h"
 
 namespace lockstep::trainers {
 

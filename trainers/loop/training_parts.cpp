@@ -5,7 +5,7 @@
 
 namespace lockstep::trainers {
 
-StepParts program_step_parts(StepParts parts, Console& console, const std::optional<Fault>& fault) {
+StepInputs program_step_parts(StepInputs parts, Console& console, const std::optional<Fault>& fault) {
   parts.warn = warn_of_images(console);
   parts.asked_to_stop = stop_requested;
   if (fault && fault->is_of_exchange()) {

@@ -7,13 +7,13 @@
 
 #include "trainers/debug/fault.h"
 #include "trainers/debug/replay_plan.h"
-#include "trainers/loop/step_parts.h"
+#include "trainers/loop/step_inputs.h"
 #include "trainers/report/console.h"
 #include "trainers/report/training_position.h"
 
 namespace lockstep::trainers {
 
-struct TrainingParts : StepParts {
+struct TrainingParts : StepInputs {
   Console& console;  // borrowed
   std::optional<Fault> fault = {};
   std::optional<TrainingPosition> start = {};  // of an earlier process; its weights are in `model`
@@ -25,7 +25,7 @@ struct TrainingParts : StepParts {
 
 // Fills in what a program adds to the step: warnings on the console, stops by signals, and a fault
 // of the exchange. Borrows the console.
-StepParts program_step_parts(StepParts parts, Console& console, const std::optional<Fault>& fault);
+StepInputs program_step_parts(StepInputs parts, Console& console, const std::optional<Fault>& fault);
 
 // The steps of this process. --max-steps counts from the beginning of the run, whichever process
 // took the steps.

@@ -14,11 +14,11 @@ double seconds_since(Clock::time_point start) {
 }
 
 // A device's sums are read later.
-bool gradients_carry_stops(const StepParts& p) {
+bool gradients_carry_stops(const StepInputs& p) {
   return p.stream.device() == Device::kCpu && p.run.request.exchange.keeps_replicas();
 }
 
-comm::ReducerOptions reducer_options(const StepParts& p, Timeline* timeline) {
+comm::ReducerOptions reducer_options(const StepInputs& p, Timeline* timeline) {
   comm::ReducerOptions options = reducer_options(p.run.request.exchange, p.run.batch.micro_steps);
   options.on_device = p.exchange;
   options.timeline = timeline;
@@ -28,7 +28,7 @@ comm::ReducerOptions reducer_options(const StepParts& p, Timeline* timeline) {
 }
 
 // The batch's groups, or the one of a norm that convert_sync_batchnorm() has changed.
-bool groups_span_ranks(const StepParts& p) {
+bool groups_span_ranks(const StepInputs& p) {
   const BatchDivision& batch = p.run.batch;
   bool spans = any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks);
   p.model.apply([&](nn::Module& module) {
@@ -48,7 +48,7 @@ nn::CrossEntropy loss_of(const RunRequest& request,
 
 }  // namespace
 
-TrainingStep::TrainingStep(const StepParts& parts, const StepRange& range, StepObserver& observer)
+TrainingStep::TrainingStep(const StepInputs& parts, const StepRange& range, StepObserver& observer)
     : parts_(parts),
       observer_(observer),
       reducer_(parts_.ranks,

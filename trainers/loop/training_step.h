@@ -9,7 +9,7 @@
 #include "trainers/loop/step_figures.h"
 #include "trainers/loop/step_graph.h"
 #include "trainers/loop/step_observer.h"
-#include "trainers/loop/step_parts.h"
+#include "trainers/loop/step_inputs.h"
 #include "trainers/loop/training_batches.h"
 #include "trainers/loop/weight_update.h"
 
@@ -18,7 +18,7 @@ namespace lockstep::trainers {
 class TrainingStep {
  public:
   // All must outlive this. A collective call.
-  TrainingStep(const StepParts& parts, const StepRange& range, StepObserver& observer);
+  TrainingStep(const StepInputs& parts, const StepRange& range, StepObserver& observer);
 
   struct Seconds {
     double all = 0;
@@ -61,7 +61,7 @@ class TrainingStep {
   nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
   void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
 
-  const StepParts& parts_;
+  const StepInputs& parts_;
   StepObserver& observer_;
   comm::GradientReducer reducer_;
   TimedPeers batch_norm_peers_;

@@ -16,7 +16,7 @@
 namespace lockstep::trainers {
 
 // All but the functions is borrowed.
-struct StepParts {
+struct StepInputs {
   const ResolvedRun& run;
   const data::DatasetPair& data;
   Communicator& ranks;
