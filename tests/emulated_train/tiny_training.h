@@ -85,8 +85,13 @@ inline TinyResult train_tiny(
   Mt19937 rng(3);
   const std::unique_ptr<nn::Module> model = make(nn::Init{rng, run.request.device});
   trainers::Console console({.prints = false});
-  trainers::Training training(
-      {run, data, alone, stream, *model, console, {}, {}, {}, {}, pool_bytes});
+  trainers::Training training({{.run = run,
+                                .data = data,
+                                .ranks = alone,
+                                .stream = stream,
+                                .model = *model,
+                                .pool_bytes = pool_bytes},
+                               console});
   TinyResult result{.training = training.run({}), .weights = {}};
   for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));
   return result;
