@@ -133,7 +133,7 @@ trainers::RunRequest request_of(const TrainerOptions& options) {
   request.val_batch_size = options.test_batch;
   request.epochs = static_cast<double>(options.epochs);
   request.optimizer = optimizer_config(options);
-  request.label_smoothing = options.label_smoothing;
+  request.loss.label_smoothing = options.label_smoothing;
   request.seeds = {options.seed, options.seed, options.seed};
   request.batch.global = options.batch;
   request.batch.shards = options.shards;
@@ -243,15 +243,8 @@ struct Trainer::Impl {
                  .quiet = true,
                  .progress = trainers::ProgressMode::kNone,
                  .sink = options.warn}),
-        parts{{.run = run,
-               .data = data,
-               .ranks = ranks,
-               .stream = stream,
-               .model = network,
-               .warn = trainers::warn_of_images(console)},
-              console},
-        range(trainers::step_range(
-            parts, data::steps_per_epoch(trainers::batch_plan(run, *data.train, ranks)))),
+        parts{inputs(network), run, console},
+        range(trainers::step_range(parts)),
         log(nullptr, console),
         guard(parts, log),
         observer(parts, guard),
@@ -261,6 +254,11 @@ struct Trainer::Impl {
     guard.start(step.update().scaled());
   }
 
+  trainers::StepInputs inputs(nn::Module& network) {
+    trainers::StepInputs inputs = trainers::step_inputs(run, data, ranks, stream, network);
+    inputs.warn = trainers::warn_of_images(console);
+    return inputs;
+  }
   void share_weights() {
     std::vector<Tensor> tensors = nn::tensors_of(parts.model.state());
     comm::broadcast_tensors(ranks, tensors, step.device_peers());

@@ -23,10 +23,10 @@ Seen images_on(Device device, const AugmentationConfig& asked) {
   run.request.seeds.run = 5;
   comm::SingleCommunicator alone;
   Stream stream(device);
-  TrainingBatches batches(run,
-                          std::make_shared<TinyShapes>(42),
-                          alone,
-                          stream,
+  Mt19937 rng(3);
+  const std::unique_ptr<nn::Module> model = make_tiny_resnet(nn::Init{rng, device});
+  const data::DatasetPair data = {.train = std::make_shared<TinyShapes>(42), .test = {}};
+  TrainingBatches batches(trainers::step_inputs(run, data, alone, stream, *model),
                           {.per_epoch = 11, .first = 0, .end = 22},
                           nullptr);
   Seen seen;

@@ -164,21 +164,13 @@ void train(const Asked& asked, const comm::Launch& launch, const comm::Connectio
   }
   const auto network = make_network(asked, asked.device);
   trainers::Console console({.prints = false});
-  const trainers::TrainingParts parts{{.run = run,
-                                       .data = images,
-                                       .ranks = ranks,
-                                       .stream = stream,
-                                       .model = *network,
-                                       .exchange = route.exchange},
-                                      console};
+  trainers::StepInputs inputs = trainers::step_inputs(run, images, ranks, stream, *network);
+  inputs.exchange = route.exchange;
+  const trainers::TrainingParts parts{std::move(inputs), run, console};
   trainers::RunLog log(nullptr, console);
   trainers::NumericsGuard guard(parts, log);
   trainers::RunObserver observer(parts, guard);
-  trainers::TrainingStep step(
-      parts,
-      trainers::step_range(parts,
-                           data::steps_per_epoch(trainers::batch_plan(run, *images.train, ranks))),
-      observer);
+  trainers::TrainingStep step(parts, trainers::step_range(parts), observer);
   guard.start(step.update().scaled());
   step.update().weights_were_written();
   const bench::Printer printer(ranks.rank() == 0 ? stdout : nullptr);

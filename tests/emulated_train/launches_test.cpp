@@ -49,7 +49,7 @@ std::map<std::string, int64_t, std::less<>> launches_of_a_step(bool fuses) {
   if (fuses) choose_all_forms(stream, run.request.precision);
   Mt19937 rng(1);
   nn::ResNet model(nn::Init{rng, Device::kCuda}, 50, {});
-  trainers::WeightUpdate update(run, stream, model, 100);
+  trainers::WeightUpdate update(run.request, run.batch.images, stream, model, 100);
   comm::SingleCommunicator alone;
   std::vector<Var> parameters;
   std::vector<std::string> names;

@@ -159,7 +159,7 @@ TEST_P(EmulatedCalls, MuonAndLambLearnWhatTheCpuLearnsAndTheGraphTheSame) {
       ResolvedRun run = run_of(GetParam(), device, steps);
       run.request.optimizer.kind = kind;
       run.request.optimizer.muon_dtype = muon_dtype;
-      run.request.binary_loss = kind == kLamb;
+      run.request.loss.binary = kind == kLamb;
       return run;
     };
     const double rounding = muon_dtype == Dtype::kF32 ? 0 : 0.02;

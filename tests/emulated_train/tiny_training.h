@@ -85,13 +85,9 @@ inline TinyResult train_tiny(
   Mt19937 rng(3);
   const std::unique_ptr<nn::Module> model = make(nn::Init{rng, run.request.device});
   trainers::Console console({.prints = false});
-  trainers::Training training({{.run = run,
-                                .data = data,
-                                .ranks = alone,
-                                .stream = stream,
-                                .model = *model,
-                                .pool_bytes = pool_bytes},
-                               console});
+  trainers::StepInputs inputs = trainers::step_inputs(run, data, alone, stream, *model);
+  inputs.pool_bytes = pool_bytes;
+  trainers::Training training({std::move(inputs), run, console});
   TinyResult result{.training = training.run({}), .weights = {}};
   for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));
   return result;

@@ -32,13 +32,11 @@ class OneOfEach : public nn::Module {
   Tensor mean;
 };
 
-ResolvedRun run_of(const std::string& epochs) {
-  ResolvedRun run{.batch = {.images = 4, .shards = 1}};
-  run.request = make_run_request(testing::options_of(
+TrainingSettings settings_of(const std::string& epochs) {
+  return make_run_request(testing::options_of(
       "--lr 0.1 --momentum 0.85 --nesterov --wd 0.01 --lookahead --lookahead-k 5 "
       "--lookahead-alpha 0.2262190625 --lookahead-variant airbench --epochs " +
       epochs));
-  return run;
 }
 
 // A forward pass changes the buffer before the step's gradients are ready.
@@ -56,7 +54,7 @@ TEST(LookaheadAirbench, TwelveStepsAndTheEndArePyTorchs) {
   const testing::GoldenCase golden = testing::golden_case("lookahead_airbench", "run");
   Stream stream;
   OneOfEach model(golden);
-  WeightUpdate update(run_of("2.4"), stream, model, 5);  // 12 steps
+  WeightUpdate update(settings_of("2.4"), 4, stream, model, 5);  // 12 steps
   EXPECT_EQ(update.end(), 12);
   update.weights_were_written();
   for (int64_t step = 0; step < 12; ++step) {
@@ -71,10 +69,11 @@ TEST(LookaheadAirbench, TwelveStepsAndTheEndArePyTorchs) {
 // Continues from a state that was saved two steps after a synchronization.
 TEST(LookaheadAirbench, GoesOnFromItsState) {
   const testing::GoldenCase golden = testing::golden_case("lookahead_airbench", "run");
-  const ResolvedRun run = run_of("3");
+  const TrainingSettings settings = settings_of("3");
   Stream stream;
   OneOfEach first(golden), second(golden);
-  WeightUpdate before(run, stream, first, 4), after(run, stream, second, 4);
+  WeightUpdate before(settings, 4, stream, first, 4);
+  WeightUpdate after(settings, 4, stream, second, 4);
   before.weights_were_written();
   for (int64_t step = 0; step < 7; ++step) take_step(first, before, golden.tensor("grads"), step);
   const auto copy = [&](const std::vector<nn::StateEntry>& from,

@@ -179,12 +179,12 @@ TEST(ParamGroups, TenStepsArePyTorchs) {
         fmt::format("{} --wd 0.05 --lr-scheduler linear --epochs 5 --clip-grad-norm {}",
                     adamw ? "--opt adamw --lr 1e-3" : "--lr 0.02 --momentum 0.85 --nesterov",
                     golden.number("clip"));
-    ResolvedRun run{.batch = {.images = 4, .shards = 1}};
-    run.request.epochs = 5;
-    run.request.optimizer = config_of("norm lr=64 wd=0.015625; bias lr=0.5 epochs=3", line);
+    TrainingSettings settings;
+    settings.epochs = 5;
+    settings.optimizer = config_of("norm lr=64 wd=0.015625; bias lr=0.5 epochs=3", line);
     Stream stream;
     const GoldenParameters model(golden);
-    WeightUpdate update(run, stream, model, 2);
+    WeightUpdate update(settings, 4, stream, model, 2);
     std::vector<nn::NamedParameter> all = model.named_parameters();
     for (int64_t step = 0; step < 10; ++step) {
       EXPECT_EQ(update.trains_fewer_from(step), step == 6);

@@ -76,8 +76,8 @@ TEST(RecipePresets, OfTorchvisionHasItsSettings) {
   EXPECT_EQ(request.optimizer.momentum, 0.9);
   EXPECT_EQ(request.optimizer.weight_decay, 2e-5);
   EXPECT_NEAR(std::pow(request.optimizer.ema, 32), 1 - 2e-5 * 1024 * 32 / 600, 1e-9);
-  EXPECT_EQ(request.label_smoothing, 0.1);
-  EXPECT_FALSE(request.binary_loss);
+  EXPECT_EQ(request.loss.label_smoothing, 0.1);
+  EXPECT_FALSE(request.loss.binary);
   EXPECT_TRUE(request.augmentation.trivial);
   EXPECT_TRUE(request.augmentation.bilinear);
   EXPECT_EQ(request.augmentation.erase, 0.1);
@@ -111,9 +111,9 @@ void expect_common_settings(const RunRequest& request) {
   EXPECT_EQ(request.optimizer.weight_decay, 0.02);
   EXPECT_FALSE(request.optimizer.groups.bias_decay);
   EXPECT_EQ(request.optimizer.clip_grad_norm, 1);
-  EXPECT_EQ(request.label_smoothing, 0);
-  EXPECT_TRUE(request.binary_loss);
-  EXPECT_EQ(request.target_threshold, 0.2F);
+  EXPECT_EQ(request.loss.label_smoothing, 0);
+  EXPECT_TRUE(request.loss.binary);
+  EXPECT_EQ(request.loss.target_threshold, 0.2F);
   EXPECT_EQ(request.augmentation.mixup, 0.1);
   EXPECT_EQ(request.augmentation.cutmix, 1);
   EXPECT_EQ(request.augmentation.erase, 0);
@@ -194,7 +194,7 @@ TEST(RecipePresets, GivenFlagsTurnTheirPartsOff) {
       EXPECT_NO_THROW((void)make_run_request(recipe(line))) << line;
     }
   }
-  EXPECT_EQ(make_run_request(recipe("rsb-a3 --loss ce")).target_threshold, std::nullopt);
+  EXPECT_EQ(make_run_request(recipe("rsb-a3 --loss ce")).loss.target_threshold, std::nullopt);
   EXPECT_EQ(make_run_request(recipe("ffcv-16 --res-from 0")).photos.train_ramp.from, 0);
   const RunRequest erasing = make_run_request(recipe("cifar-96 --random-erase 0.2"));
   EXPECT_EQ(erasing.augmentation.cutout, 0);

@@ -55,7 +55,7 @@ TEST(RunRequest, TakesOverEveryValue) {
   EXPECT_EQ(request.max_steps, 9);
   EXPECT_EQ(request.optimizer.lr, 0.5);
   EXPECT_EQ(request.optimizer.momentum, 0.8);
-  EXPECT_EQ(request.label_smoothing, 0.1);
+  EXPECT_EQ(request.loss.label_smoothing, 0.1);
   EXPECT_EQ(request.seeds.run, 5U);
   EXPECT_EQ(request.stall_abort_s, 8);
   EXPECT_EQ(request.output_dir, "out");
@@ -72,12 +72,12 @@ TEST(RunRequest, TakesOverEveryValue) {
 }
 
 TEST(RunRequest, TheLossIsOfASoftmaxUnlessAskedOtherwise) {
-  EXPECT_FALSE(request_of("").binary_loss);
+  EXPECT_FALSE(request_of("").loss.binary);
   for (const char* line : {"--loss bce", "--bce-loss"}) {
-    EXPECT_TRUE(request_of(line).binary_loss) << line;
-    EXPECT_EQ(request_of(line).target_threshold, std::nullopt);
+    EXPECT_TRUE(request_of(line).loss.binary) << line;
+    EXPECT_EQ(request_of(line).loss.target_threshold, std::nullopt);
   }
-  EXPECT_EQ(request_of("--loss bce --bce-target-thresh 0.2").target_threshold, 0.2F);
+  EXPECT_EQ(request_of("--loss bce --bce-target-thresh 0.2").loss.target_threshold, 0.2F);
   const auto error = usage_error([] { request_of("--bce-target-thresh 0.2"); });
   ASSERT_TRUE(error);
   EXPECT_STREQ(error->what(), "--bce-target-thresh would change nothing");

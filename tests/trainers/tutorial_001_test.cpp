@@ -179,8 +179,7 @@ int metric_sums(int64_t print_freq) {
     Mt19937 rng(3);
     nn::ConvNet model(nn::Init{rng});
     Console console({.prints = false});
-    Training training({{.run = run, .data = data, .ranks = peers, .stream = stream, .model = model},
-                       console});
+    Training training({step_inputs(run, data, peers, stream, model), run, console});
     const TrainingResult result = training.run({});
     EXPECT_EQ(result.steps, 40);
     if (ranks.rank() == 0) counted = peers.metric_sums;

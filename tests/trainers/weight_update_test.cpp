@@ -21,14 +21,12 @@ class OneWeight : public nn::Module {
   Var weight;
 };
 
-ResolvedRun run_of(const std::string& line) {
-  ResolvedRun run{.batch = {.images = 4, .shards = 1}};
-  run.request = make_run_request(testing::options_of("--lr 0.5 --momentum 0 " + line));
-  return run;
+TrainingSettings settings_of(const std::string& line) {
+  return make_run_request(testing::options_of("--lr 0.5 --momentum 0 " + line));
 }
 
 struct Rig {
-  explicit Rig(const std::string& line) : update(run_of(line), stream, model, 4) {
+  explicit Rig(const std::string& line) : update(settings_of(line), 4, stream, model, 4) {
     update.weights_were_written();
   }
 

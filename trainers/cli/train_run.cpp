@@ -94,15 +94,12 @@ class Run {
  private:
   ExitCode train(nn::Module& model, const std::vector<std::string>& loaded) {
     const std::optional<ReplayPlan>& plan = parts_.job.replay;
-    Training training({program_step_parts({.run = parts_.run,
-                                           .data = parts_.data.sets,
-                                           .ranks = ranks_,
-                                           .stream = parts_.stream,
-                                           .model = model,
-                                           .exchange = parts_.route.exchange,
-                                           .pool_bytes = parts_.pool_bytes},
-                                          parts_.console,
-                                          parts_.fault),
+    StepInputs inputs =
+        step_inputs(parts_.run, parts_.data.sets, ranks_, parts_.stream, model);
+    inputs.exchange = parts_.route.exchange;
+    inputs.pool_bytes = parts_.pool_bytes;
+    Training training({with_program(std::move(inputs), parts_.console, parts_.fault),
+                       parts_.run,
                        parts_.console,
                        parts_.fault,
                        parts_.start.position(),

@@ -123,13 +123,13 @@ void read_photos(const Options& options, RunRequest& request) {
 }
 
 void read_loss(const Options& options, RunRequest& request) {
-  request.label_smoothing = options.number("label-smoothing");
-  request.binary_loss = options.text("loss") == "bce";
+  request.loss.label_smoothing = options.number("label-smoothing");
+  request.loss.binary = options.text("loss") == "bce";
   if (options.find("bce-target-thresh") == nullptr) return;
-  if (request.binary_loss) {
-    request.target_threshold = static_cast<float>(options.number("bce-target-thresh"));
+  if (request.loss.binary) {
+    request.loss.target_threshold = static_cast<float>(options.number("bce-target-thresh"));
   }
-  if (request.binary_loss || !options.given("bce-target-thresh")) return;
+  if (request.loss.binary || !options.given("bce-target-thresh")) return;
   throw UsageError("--bce-target-thresh would change nothing",
                    "only --loss bce uses it",
                    "--loss bce; or leave it out");
@@ -142,7 +142,7 @@ void read_optimizer(const Options& options, RunRequest& request) {
   request.lr_dry_run = options.boolean("lr-dry-run");
   read_loss(options, request);
   request.augmentation = make_augmentation_config(options);
-  request.loss_div_batch = options.boolean("loss-div-batch");
+  request.loss.div_batch = options.boolean("loss-div-batch");
   const int64_t seed = options.integer("seed");
   const auto seed_of = [&](const char* flag) {
     return static_cast<uint64_t>(options.maybe_integer(flag).value_or(seed));

@@ -10,10 +10,7 @@
 #include "trainers/config/augmentation_config.h"
 #include "trainers/config/batch_division.h"
 #include "trainers/config/early_stopping_config.h"
-#include "trainers/config/exchange_config.h"
-#include "trainers/config/optimizer_config.h"
-#include "trainers/config/precision_config.h"
-#include "trainers/config/test_views.h"
+#include "trainers/config/training_settings.h"
 
 namespace lockstep::trainers {
 
@@ -25,14 +22,6 @@ inline constexpr BatchNames kBatchFlags = {.images = "--global-batch-size",
                                            .repeats = "--aug-repeats",
                                            .drop_last = "--drop-last"};
 
-struct Seeds {
-  uint64_t run = 0;      // of augmentation, dropout and mixup
-  uint64_t order = 0;    // of the images
-  uint64_t weights = 0;  // at the start
-
-  bool operator==(const Seeds& other) const = default;
-};
-
 // The steps of a timeline, from 1, both ends included.
 struct TracedSteps {
   int64_t first = 0;
@@ -40,12 +29,9 @@ struct TracedSteps {
 };
 
 // Made once from the options. A file of weights that fixes more of a run leads to another request.
-struct RunRequest {
+struct RunRequest : TrainingSettings {
   std::string data;     // directory; empty: built-in set
   std::string dataset;  // "auto" only with a directory
-  int64_t workers = 0;
-  int64_t val_batch_size = 0;
-  TestViews test_views = TestViews::kOne;  // in every evaluation
   data::PhotoOptions photos;
   std::optional<kernels::NormalizeImageParams> normalize;  // absent: as the data set wants
 
@@ -57,32 +43,19 @@ struct RunRequest {
   bool blur_pool = false;
   double drop_path = 0;
 
-  double epochs = 0;                 // the last one may be a part
-  int64_t start_epoch = 0;           // the first one's number
-  std::optional<int64_t> max_steps;  // of the whole run, a resumed part included
-  int64_t eval_freq = 1;             // epochs between evaluations
-  bool no_eval = false;              // none at all
-  OptimizerConfig optimizer;
+  int64_t eval_freq = 1;  // epochs between evaluations
+  bool no_eval = false;   // none at all
   bool lr_dry_run = false;
-  double label_smoothing = 0;
-  bool binary_loss = false;               // --loss bce
-  std::optional<float> target_threshold;  // of its targets; absent: they are as they are
   AugmentationConfig augmentation;
   EarlyStoppingConfig early_stopping;
-  // Divides losses once more: by the images of a group, or of a test batch.
-  bool loss_div_batch = false;
-  Seeds seeds;
 
   BatchRequest batch{.names = kBatchFlags};
   std::optional<int64_t> threads;  // per rank; absent: as many as its share of cores
 
-  PrecisionConfig precision;
   bool explain_precision = false;
-  Device device = Device::kCpu;
   bool graph = true;      // on CUDA, where the run allows it: ResolvedRun::runs_as_graph()
   bool autotune = false;  // cuDNN's engines are chosen by time
   std::string plan_file;  // of engines; empty: the run directory's, or none
-  ExchangeConfig exchange;
   int64_t stall_abort_s = 0;
   int64_t stall_warn_s = 0;  // 0: never
   bool flight = true;        // what ranks do is recorded
@@ -113,9 +86,6 @@ struct RunRequest {
   bool tricks_lines = false;            // those of tutorial 000's script
   bool report = true;                   // report.html there, at the end
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
-
-  int64_t steps(int64_t per_epoch) const { return steps_of(epochs, per_epoch); }
-  int64_t epoch_count() const { return steps_of(epochs, 1); }  // with the last one
 };
 
 }  // namespace lockstep::trainers

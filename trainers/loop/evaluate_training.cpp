@@ -30,7 +30,7 @@ EvaluationTask evaluation_task(const RunRequest& request,
                                 .views = request.test_views},
                       .precision = request.precision.network(),
                       .chunk_images = request.val_batch_size,
-                      .loss_div_batch = request.loss_div_batch,
+                      .loss_div_batch = request.loss.div_batch,
                       .workers = request.workers,
                       .warn = warn_of_images(console),
                       .stop = stop_requested};

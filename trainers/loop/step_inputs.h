@@ -11,20 +11,25 @@
 #include "core/stream.h"
 #include "data/dataset.h"
 #include "nn/module.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/batch_division.h"
+#include "trainers/config/image_changes.h"
+#include "trainers/config/training_settings.h"
 
 namespace lockstep::trainers {
 
-// All but the functions is borrowed.
+// References are borrowed.
 struct StepInputs {
-  const ResolvedRun& run;
+  const TrainingSettings& settings;
+  const BatchDivision& batch;
   const data::DatasetPair& data;
   Communicator& ranks;
   Stream& stream;
   nn::Module& model;
+  ImageChanges changes = {};
+  bool as_graph = false;  // on CUDA, a step is given to the device as one recorded graph
   std::function<void(const std::string& text)> warn = {};  // rank 0's, of an image that is skipped
   std::function<bool()> asked_to_stop = {};                // this rank was; empty: never
-  comm::BucketExchange bucket_exchange = {};               // empty: as the run asks for it
+  comm::BucketExchange bucket_exchange = {};               // empty: as the settings ask for it
   comm::MakeDeviceExchange exchange = {};  // how gradients on GPUs travel; empty: over `ranks`
   int64_t pool_bytes = 0;  // on a GPU, of what steps and evaluations make; 0: not known
 };

@@ -34,8 +34,7 @@ int64_t steps_within(double seconds, const WindowTotals& window) {
 
 Training::Training(const TrainingParts& parts)
     : parts_(parts),
-      range_(step_range(
-          parts_, data::steps_per_epoch(batch_plan(parts_.run, *parts_.data.train, parts_.ranks)))),
+      range_(step_range(parts_)),
       log_(nullptr, parts_.console),
       numerics_(parts_, log_),
       observer_(parts_, numerics_),

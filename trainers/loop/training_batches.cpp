@@ -11,7 +11,6 @@
 #include "kernels/elementwise/fill.h"
 #include "kernels/image/erase_boxes.h"
 #include "kernels/image/mix_images.h"
-#include "trainers/config/normalization.h"
 #include "trainers/loop/draw_mix.h"
 
 namespace lockstep::trainers {
@@ -93,22 +92,28 @@ data::LoadedBatch DeviceBatches::upload(data::LoadedBatch batch) {
   return batch;
 }
 
-data::BatchPlan batch_plan(const ResolvedRun& run,
+data::BatchPlan batch_plan(const BatchDivision& batch,
+                           uint64_t order_seed,
                            const data::Dataset& dataset,
                            const Communicator& ranks) {
   return {.dataset_size = dataset.size(),
-          .global_batch = run.batch.images,
-          .micro_steps = run.batch.micro_steps,
-          .shards = run.batch.shards,
-          .groups = run.batch.bn_groups,
+          .global_batch = batch.images,
+          .micro_steps = batch.micro_steps,
+          .shards = batch.shards,
+          .groups = batch.bn_groups,
           .rank = ranks.rank(),
           .ranks = ranks.size(),
-          .seed = run.request.seeds.order,
-          .drop_last = run.batch.drop_last,
-          .repeats = run.batch.repeats};
+          .seed = order_seed,
+          .drop_last = batch.drop_last,
+          .repeats = batch.repeats};
 }
 
 namespace {
+
+data::BatchPlan plan_of(const StepInputs& inputs) {
+  return batch_plan(
+      inputs.batch, inputs.settings.seeds.order, *inputs.data.train, inputs.ranks);
+}
 
 int64_t largest_batch(const data::BatchPlan& plan) {
   return data::training_sequence(plan, 0, 1).max_images;
@@ -116,40 +121,38 @@ int64_t largest_batch(const data::BatchPlan& plan) {
 
 }  // namespace
 
-TrainingBatches::TrainingBatches(const ResolvedRun& run,
-                                 const std::shared_ptr<const data::Dataset>& dataset,
-                                 const Communicator& ranks,
-                                 Stream& stream,
+TrainingBatches::TrainingBatches(const StepInputs& inputs,
                                  const StepRange& range,
                                  Timeline* timeline)
-    : stream_(stream),
+    : stream_(inputs.stream),
       timeline_(timeline),
-      augmentation_(augmentation(run.request.augmentation, run.request.seeds.run, *dataset)),
-      normalization_(normalization(run.request.normalize, *dataset)),
-      precision_(run.request.precision.network()),
-      augmentation_config_(run.request.augmentation),
-      max_images_(largest_batch(batch_plan(run, *dataset, ranks))),
-      seed_(run.request.seeds.run),
-      first_batch_(range.first * run.batch.micro_steps),
-      loader_(dataset,
-              data::training_sequence(batch_plan(run, *dataset, ranks), range.first, range.end),
-              {.workers = static_cast<int>(run.request.workers),
-               .ahead =
-                   std::max<int64_t>(4, run.request.workers + 2),  // none waits for another's batch
-               .augmentation = device_augments() ? Augmentation{} : augmentation_,
+      changes_(inputs.changes),
+      precision_(inputs.settings.precision.network()),
+      max_images_(largest_batch(plan_of(inputs))),
+      seed_(inputs.settings.seeds.run),
+      first_batch_(range.first * inputs.batch.micro_steps),
+      loader_(inputs.data.train,
+              data::training_sequence(plan_of(inputs), range.first, range.end),
+              {.workers = static_cast<int>(inputs.settings.workers),
+               // None waits for another's batch.
+               .ahead = std::max<int64_t>(4, inputs.settings.workers + 2),
+               .augmentation = device_augments() ? Augmentation{} : changes_.augmentation,
                .timeline = timeline}),
-      on_device_(stream, dataset->image_shape(), max_images_, augmentation_config_.erases()) {}
+      on_device_(stream_,
+                 inputs.data.train->image_shape(),
+                 max_images_,
+                 changes_.erases()) {}
 
 bool TrainingBatches::device_augments() const {
-  return stream_.device() != Device::kCpu && augmentation_.changes_images() &&
-         !augmentation_.resized_crop;
+  return stream_.device() != Device::kCpu && changes_.augmentation.changes_images() &&
+         !changes_.augmentation.resized_crop;
 }
 
 TrainingBatches::MicroStep TrainingBatches::next(
     const GroupPeers& peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
   data::LoadedBatch batch = loader_.next();
   const TimelineSpan span(timeline_, "prepare images");
-  if (augmentation_config_.erases()) batch.boxes = draw_boxes(batch);
+  if (changes_.erases()) batch.boxes = draw_boxes(batch);
   batch = on_device_.upload(std::move(batch));
   batch.shards.peers = peers.on_host;
   batch.shards.device_peers = peers.on_device;
@@ -165,20 +168,20 @@ TrainingBatches::MicroStep TrainingBatches::next(
         batch.images,
         batch.indices,
         of_tape,
-        {.augmentation = augmentation_, .epoch = batch.epoch, .normalize = normalization_});
+        {.augmentation = changes_.augmentation, .epoch = batch.epoch, .normalize = changes_.normalize});
   } else {
-    step.images = nn::normalize_image(batch.images, of_tape, normalization_);
+    step.images = nn::normalize_image(batch.images, of_tape, changes_.normalize);
   }
   Tensor images = step.images.value();
   if (batch.boxes.defined()) kernels::erase_boxes(stream_, batch.shards, batch.boxes, images);
-  if (augmentation_config_.mixes()) step.mix = mix(batch, images);
+  if (changes_.mixes()) step.mix = mix(batch, images);
   return step;
 }
 
 Region TrainingBatches::draw_box(const data::ImageSize& size, data::ImageRandom& random) const {
-  if (augmentation_config_.cutout > 0)
-    return data::draw_cutout_box(augmentation_config_.cutout, size, random);
-  const bool erases = random.uniform(0, 1) < static_cast<float>(augmentation_config_.erase);
+  if (changes_.cutout > 0)
+    return data::draw_cutout_box(changes_.cutout, size, random);
+  const bool erases = random.uniform(0, 1) < static_cast<float>(changes_.erase);
   return erases ? data::draw_erased_box(size, random) : Region{};
 }
 
@@ -201,16 +204,16 @@ Tensor TrainingBatches::mix(const data::LoadedBatch& batch, Tensor images) {
   Tensor weight = Tensor::empty({1}, Dtype::kF32, stream_.device());
   const int64_t number = first_batch_ + batch.number;
   const bool cuts =
-      augmentation_config_.cutmix > 0 &&
-      (augmentation_config_.mixup <= 0 || draw_whether_cut(seed_, batch.epoch, number));
+      changes_.cutmix > 0 &&
+      (changes_.mixup <= 0 || draw_whether_cut(seed_, batch.epoch, number));
   if (!cuts) {
     kernels::fill(
-        stream_, draw_mix(augmentation_config_.mixup, seed_, batch.epoch, number), weight);
+        stream_, draw_mix(changes_.mixup, seed_, batch.epoch, number), weight);
     kernels::mix_images(stream_, batch.shards, weight, images);
     return weight;
   }
   const data::ImageSize size = {images.shape()[2], images.shape()[3]};
-  const CutMix cut = draw_cut_mix(augmentation_config_.cutmix, size, seed_, batch.epoch, number);
+  const CutMix cut = draw_cut_mix(changes_.cutmix, size, seed_, batch.epoch, number);
   kernels::fill(stream_, cut.mix, weight);
   kernels::swap_boxes(stream_, batch.shards, cut.box, images);
   return weight;

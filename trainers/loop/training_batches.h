@@ -17,7 +17,6 @@
 #include "data/image_random.h"
 #include "data/loader.h"
 #include "nn/functional.h"
-#include "trainers/config/resolved_run.h"
 #include "trainers/loop/step_inputs.h"
 
 namespace lockstep::trainers {
@@ -48,8 +47,9 @@ class DeviceBatches {
   size_t uploads_ = 0;
 };
 
-// Returns the plan that cuts this rank's part of a run into batches.
-data::BatchPlan batch_plan(const ResolvedRun& run,
+// Returns the plan that cuts this rank's part of a training into batches.
+data::BatchPlan batch_plan(const BatchDivision& batch,
+                           uint64_t order_seed,
                            const data::Dataset& dataset,
                            const Communicator& ranks);
 
@@ -67,12 +67,7 @@ class TrainingBatches {
   };
 
   // The timeline may be null. Errors: EnvironmentError when memory runs out.
-  TrainingBatches(const ResolvedRun& run,
-                  const std::shared_ptr<const data::Dataset>& dataset,
-                  const Communicator& ranks,
-                  Stream& stream,
-                  const StepRange& range,
-                  Timeline* timeline);
+  TrainingBatches(const StepInputs& inputs, const StepRange& range, Timeline* timeline);
 
   // The ranks of a batch-norm group, where groups span ranks; else none.
   struct GroupPeers {
@@ -100,10 +95,8 @@ class TrainingBatches {
 
   Stream& stream_;
   Timeline* const timeline_;
-  const Augmentation augmentation_;
-  const kernels::NormalizeImageParams normalization_;
+  const ImageChanges changes_;
   const Precision precision_;
-  const AugmentationConfig augmentation_config_;
   const int64_t max_images_;
   const uint64_t seed_;
   const int64_t first_batch_;  // of this process, counted from step 0 of epoch 0

@@ -15,11 +15,11 @@ double seconds_since(Clock::time_point start) {
 
 // A device's sums are read later.
 bool gradients_carry_stops(const StepInputs& p) {
-  return p.stream.device() == Device::kCpu && p.run.request.exchange.keeps_replicas();
+  return p.stream.device() == Device::kCpu && p.settings.exchange.keeps_replicas();
 }
 
 comm::ReducerOptions reducer_options(const StepInputs& p, Timeline* timeline) {
-  comm::ReducerOptions options = reducer_options(p.run.request.exchange, p.run.batch.micro_steps);
+  comm::ReducerOptions options = reducer_options(p.settings.exchange, p.batch.micro_steps);
   options.on_device = p.exchange;
   options.timeline = timeline;
   if (gradients_carry_stops(p)) options.ask = p.asked_to_stop;
@@ -29,7 +29,7 @@ comm::ReducerOptions reducer_options(const StepInputs& p, Timeline* timeline) {
 
 // The batch's groups, or the one of a norm that convert_sync_batchnorm() has changed.
 bool groups_span_ranks(const StepInputs& p) {
-  const BatchDivision& batch = p.run.batch;
+  const BatchDivision& batch = p.batch;
   bool spans = any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks);
   p.model.apply([&](nn::Module& module) {
     const auto* const norm = dynamic_cast<const nn::BatchNorm*>(&module);
@@ -38,35 +38,34 @@ bool groups_span_ranks(const StepInputs& p) {
   return spans;
 }
 
-nn::CrossEntropy loss_of(const RunRequest& request,
+nn::CrossEntropy loss_of(const LossConfig& loss,
                          const Var& logits,
                          const Tensor& labels,
                          const kernels::ClassLossParams& params) {
-  if (!request.binary_loss) return nn::softmax_cross_entropy(logits, labels, params);
-  return nn::binary_cross_entropy(logits, labels, params, request.target_threshold);
+  if (!loss.binary) return nn::softmax_cross_entropy(logits, labels, params);
+  return nn::binary_cross_entropy(logits, labels, params, loss.target_threshold);
 }
 
 }  // namespace
 
-TrainingStep::TrainingStep(const StepInputs& parts, const StepRange& range, StepObserver& observer)
-    : parts_(parts),
+TrainingStep::TrainingStep(const StepInputs& inputs, const StepRange& range, StepObserver& observer)
+    : inputs_(inputs),
       observer_(observer),
-      reducer_(parts_.ranks,
-               parts_.stream,
-               parts_.model.parameters(),
-               parts_.model.parameter_names(),
-               reducer_options(parts_, observer_.timeline())),
-      batch_norm_peers_(parts_.ranks, observer_.timeline()),
-      groups_span_ranks_(groups_span_ranks(parts_)),
-      update_(parts_.run, parts_.stream, parts_.model, range.per_epoch),
-      batches_(
-          parts_.run, parts_.data.train, parts_.ranks, parts_.stream, range, observer_.timeline()),
-      skipped_(parts_.data.train->size(), parts_.warn),
-      graph_(parts_.stream, runs_as_graph(), static_cast<size_t>(parts_.pool_bytes)) {}
+      reducer_(inputs_.ranks,
+               inputs_.stream,
+               inputs_.model.parameters(),
+               inputs_.model.parameter_names(),
+               reducer_options(inputs_, observer_.timeline())),
+      batch_norm_peers_(inputs_.ranks, observer_.timeline()),
+      groups_span_ranks_(groups_span_ranks(inputs_)),
+      update_(inputs_.settings, inputs_.batch.images, inputs_.stream, inputs_.model, range.per_epoch),
+      batches_(inputs_, range, observer_.timeline()),
+      skipped_(inputs_.data.train->size(), inputs_.warn),
+      graph_(inputs_.stream, runs_as_graph(), static_cast<size_t>(inputs_.pool_bytes)) {}
 
 TrainingStep::Seconds TrainingStep::take(int64_t number) {
   const TimelineSpan span(observer_.timeline(), kStepSpan, number + 1);
-  const Start start = {.traffic = parts_.ranks.traffic(),
+  const Start start = {.traffic = inputs_.ranks.traffic(),
                        .batch_norm_s = batch_norm_peers_.seconds(),
                        .data_s = batches_.waited_seconds(),
                        .loader = batches_.seconds()};
@@ -82,15 +81,15 @@ TrainingStep::Seconds TrainingStep::take(int64_t number) {
 }
 
 WindowTotals TrainingStep::exchange_figures(bool stop) {
-  WindowTotals totals = window_.exchange(parts_.ranks, stop, skipped_.noted());
-  if (totals.skipped_photos > 0) skipped_.agree(parts_.ranks);
+  WindowTotals totals = window_.exchange(inputs_.ranks, stop, skipped_.noted());
+  if (totals.skipped_photos > 0) skipped_.agree(inputs_.ranks);
   return totals;
 }
 
 void TrainingStep::step_by_step(const Start& start, int64_t number) {
   update_.optimizer().zero_grad();
   int64_t images = 0;
-  for (int64_t micro = 0; micro < parts_.run.batch.micro_steps; ++micro) {
+  for (int64_t micro = 0; micro < inputs_.batch.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
     const TrainingBatches::MicroStep batch = next_batch();
     const auto memory = use_memory();
@@ -115,7 +114,7 @@ void TrainingStep::step_as_graph(const Start& start, int64_t number) {
   };
   observer_.in_phase(kGraphSpan,
                      [&] { window_.add(graph_.run(batch.images, batch.labels, batch.mix, step)); });
-  if (graph_.repeated()) parts_.model.count_step();
+  if (graph_.repeated()) inputs_.model.count_step();
   log_exchange(start, batch.shards().images(), {});
 }
 
@@ -134,16 +133,17 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
                                                 const Tensor& mix) {
   const Shards& shards = images.shards();
   // A batch-norm group's images are those of one DDP process and micro-step.
-  const int64_t batch = shards.step_images / (shards.groups * parts_.run.batch.micro_steps);
+  const int64_t batch = shards.step_images / (shards.groups * inputs_.batch.micro_steps);
+  const LossConfig& loss = inputs_.settings.loss;
   nn::CrossEntropy result;
   observer_.in_phase(kForwardSpan, [&] {
     observer_.begin_pass(StepObserver::Pass::kForward);
-    result = loss_of(parts_.run.request,
-                     parts_.model.forward(images),
+    result = loss_of(loss,
+                     inputs_.model.forward(images),
                      labels,
-                     {.label_smoothing = static_cast<float>(parts_.run.request.label_smoothing),
+                     {.label_smoothing = static_cast<float>(loss.label_smoothing),
                       .mix = mix,
-                      .divide_by = parts_.run.request.loss_div_batch ? batch : 1});
+                      .divide_by = loss.div_batch ? batch : 1});
   });
   observer_.in_phase(kBackwardSpan, [&] {
     observer_.begin_pass(StepObserver::Pass::kBackward);
@@ -164,7 +164,7 @@ void TrainingStep::log_exchange(const Start& start,
                                .exposed = exposed_s,
                                .hidden = exchange.hidden_s,
                                .loader = batches_.seconds() - start.loader};
-  const Traffic& traffic = parts_.ranks.traffic();
+  const Traffic& traffic = inputs_.ranks.traffic();
   window_.end_step(seconds);
   exchange_log_.add(
       {.begin = start.time,

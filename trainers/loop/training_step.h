@@ -18,7 +18,7 @@ namespace lockstep::trainers {
 class TrainingStep {
  public:
   // All must outlive this. A collective call.
-  TrainingStep(const StepInputs& parts, const StepRange& range, StepObserver& observer);
+  TrainingStep(const StepInputs& inputs, const StepRange& range, StepObserver& observer);
 
   struct Seconds {
     double all = 0;
@@ -34,7 +34,7 @@ class TrainingStep {
   // Whether a rank was asked to stop before all gradients of the last step were ready.
   bool asked_to_stop() const { return reducer_.any_said_yes(); }
   // A collective call.
-  ExchangeSummary summarize() const { return exchange_log_.summarize(parts_.ranks); }
+  ExchangeSummary summarize() const { return exchange_log_.summarize(inputs_.ranks); }
 
   Timeline* timeline() { return observer_.timeline(); }  // null: nothing is recorded
   WeightUpdate& update() { return update_; }
@@ -53,7 +53,7 @@ class TrainingStep {
     data::LoaderSeconds loader{};
   };
 
-  bool runs_as_graph() const { return parts_.run.runs_as_graph() && !observer_.needs_host(); }
+  bool runs_as_graph() const { return inputs_.as_graph && !observer_.needs_host(); }
   void step_by_step(const Start& start, int64_t number);
   void step_as_graph(const Start& start, int64_t number);
   TrainingBatches::MicroStep next_batch();
@@ -61,7 +61,7 @@ class TrainingStep {
   nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
   void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
 
-  const StepInputs& parts_;
+  const StepInputs& inputs_;
   StepObserver& observer_;
   comm::GradientReducer reducer_;
   TimedPeers batch_norm_peers_;

@@ -25,37 +25,38 @@ ScaledStep scaled_step(const kernels::LossScaleState& state) {
       .scale = state.scale, .skipped = state.skipped, .consecutive_skips = state.consecutive_skips};
 }
 
-OptimizerConfig optimizer_config(const RunRequest& request, int64_t steps_per_epoch) {
-  OptimizerConfig config = request.optimizer;
+OptimizerConfig optimizer_config(const TrainingSettings& settings, int64_t steps_per_epoch) {
+  OptimizerConfig config = settings.optimizer;
   if (config.lookahead) {
     config.lookahead->total_steps =
-        request.steps(steps_per_epoch) - request.start_epoch * steps_per_epoch;
+        settings.steps(steps_per_epoch) - settings.start_epoch * steps_per_epoch;
   }
   return config;
 }
 
 }  // namespace
 
-WeightUpdate::WeightUpdate(const ResolvedRun& run,
+WeightUpdate::WeightUpdate(const TrainingSettings& settings,
+                           int64_t step_images,
                            Stream& stream,
                            const nn::Module& model,
                            int64_t steps_per_epoch)
     : stream_(stream),
-      stored_(run.request.precision, model),
-      may_skip_(run.request.precision.loss_scaling.has_value()),
-      optimizer_(make_optimizer(optimizer_config(run.request, steps_per_epoch),
+      stored_(settings.precision, model),
+      may_skip_(settings.precision.loss_scaling.has_value()),
+      optimizer_(make_optimizer(optimizer_config(settings, steps_per_epoch),
                                 model.named_parameters(),
                                 buffers_of(model))),
-      schedule_(run.request.optimizer.schedule,
-                run.request.optimizer.base_lr(run.batch.images),
-                run.request.epochs,
+      schedule_(settings.optimizer.schedule,
+                settings.optimizer.base_lr(step_images),
+                settings.epochs,
                 steps_per_epoch),
-      steps_({.first = run.request.start_epoch * steps_per_epoch,
-              .end = run.request.steps(steps_per_epoch),
-              .most = run.request.max_steps.value_or(run.request.steps(steps_per_epoch))}),
+      steps_({.first = settings.start_epoch * steps_per_epoch,
+              .end = settings.steps(steps_per_epoch),
+              .most = settings.max_steps.value_or(settings.steps(steps_per_epoch))}),
       trained_at_first_(
-          trained_at_first(run.request.optimizer, model.named_parameters(), steps_per_epoch)) {
-  const std::optional<LossScaling>& scaling = run.request.precision.loss_scaling;
+          trained_at_first(settings.optimizer, model.named_parameters(), steps_per_epoch)) {
+  const std::optional<LossScaling>& scaling = settings.precision.loss_scaling;
   if (scaling || stream.device() == Device::kCuda) {
     const LossScaling one{.dynamic = false, .initial = 1};
     scaler_.emplace(stream,
@@ -64,7 +65,7 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
                     kernels::LossScaleState{.scale = scaling.value_or(one).initial});
     follow_schedule();
   }
-  if (const double norm = run.request.optimizer.clip_grad_norm; norm > 0) {
+  if (const double norm = settings.optimizer.clip_grad_norm; norm > 0) {
     clipper_.emplace(stream, *optimizer_, static_cast<float>(norm));
   }
 }

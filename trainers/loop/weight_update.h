@@ -10,7 +10,7 @@
 #include "nn/grad_clipper.h"
 #include "nn/grad_scaler.h"
 #include "nn/optimizer.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/training_settings.h"
 #include "trainers/model/parameter_groups.h"
 #include "trainers/model/schedule.h"
 #include "trainers/model/weights.h"
@@ -29,7 +29,9 @@ struct ScaledStep {
 // Owns the optimizer and its state. Thread safety: none.
 class WeightUpdate {
  public:
-  WeightUpdate(const ResolvedRun& run,
+  // `step_images`: of all ranks.
+  WeightUpdate(const TrainingSettings& settings,
+               int64_t step_images,
                Stream& stream,
                const nn::Module& model,
                int64_t steps_per_epoch);
@@ -40,7 +42,7 @@ class WeightUpdate {
   nn::Optimizer& optimizer() { return *optimizer_; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
 
-  // The moving average of --ema; null without --ema.
+  // The weights' moving average; null without one.
   const nn::Ema* average() const { return dynamic_cast<const nn::Ema*>(optimizer_.get()); }
   // Calls `use` while the model is the average. Requires: average().
   void with_average(FunctionRef<void()> use);
@@ -80,7 +82,7 @@ class WeightUpdate {
   Schedule schedule_;
   struct Steps {
     int64_t first = 0, end = 0;  // of all epochs, counted from epoch 0
-    int64_t most = 0;            // that are taken, by --max-steps
+    int64_t most = 0;            // that are taken
   };
   const Steps steps_;
   std::vector<TrainedAtFirst> trained_at_first_;
