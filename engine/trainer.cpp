@@ -246,17 +246,16 @@ struct Trainer::Impl {
         parts{inputs(network), run, console},
         range(trainers::step_range(parts)),
         log(nullptr, console),
-        guard(parts, log),
-        observer(parts, guard),
+        observer(parts, log),
         step(parts, range, observer),
         evaluation(parts, step) {
     share_weights();
-    guard.start(step.update().scaled());
+    observer.numerics().start(step.update().scaled());
   }
 
   trainers::StepInputs inputs(nn::Module& network) {
     trainers::StepInputs inputs = trainers::step_inputs(run, data, ranks, stream, network);
-    inputs.warn = trainers::warn_of_images(console);
+    inputs.host.warn = trainers::warn_of_images(console);
     return inputs;
   }
   void share_weights() {
@@ -281,7 +280,6 @@ struct Trainer::Impl {
   const trainers::TrainingParts parts;
   const trainers::StepRange range;
   trainers::RunLog log;
-  trainers::NumericsGuard guard;
   trainers::RunObserver observer;
   trainers::TrainingStep step;
   trainers::TrainingEvaluation evaluation;
@@ -339,15 +337,15 @@ StepReport Trainer::step() {
   trainers::WindowTotals totals;
   double lr = 0;
   try {
-    own.guard.read_scale(own.step.update(), own.steps);
+    own.observer.numerics().read_scale(own.step.update(), own.steps);
     totals = own.step.exchange_figures(false);
     lr = own.step.update().lr();
-    own.guard.check_losses(totals, own.steps, static_cast<int>(epoch), lr);
+    own.observer.numerics().check_losses(totals, own.steps, static_cast<int>(epoch), lr);
   } catch (const DivergedError& error) {  // without the programs' flags
     throw DivergedError(
         error.what(), error.why(), "a smaller optimizer.lr, or optimizer.clip_grad_norm 1");
   }
-  const trainers::ScaledStep& scaled = own.guard.scaled();
+  const trainers::ScaledStep& scaled = own.observer.numerics().scaled();
   const bool skipped = scaled.newly_skipped > 0;
   if (const auto& scaling = own.run.request.precision.loss_scaling; skipped && scaling) {
     own.console.warn(trainers::overflow_line(scaling->dynamic, scaled.scale));

@@ -108,11 +108,11 @@ class Source:
 
     def read_entity(self, at: int) -> tuple[int, int]:
         is_class = is_enum = has_value = False
-        parameters, variables, i = None, 1, at
+        parameters, variables, i, name = None, 1, at, ""
         while self.text[i] != ";":
             text, before = self.text[i], self.text[i - 1]
             if text in ("class", "struct", "union") and parameters is None:
-                is_class = not has_value and not is_enum
+                is_class, name = not has_value and not is_enum, self.text[i + 1]
             elif text == "enum":
                 is_enum = True
             elif text == "=" and before != "operator":
@@ -131,8 +131,8 @@ class Source:
             elif text == "{":
                 if is_class and not has_value:
                     members = self.read_scope(i + 1, self.end_of(i))
-                    if before not in LISTS:
-                        self.check(f"class {before}", at, members, MEMBERS, "data members")
+                    if name not in LISTS:
+                        self.check(f"class {name}", at, members, MEMBERS, "data members")
                     return self.end_of(i) + 1, 0
                 if parameters is not None and not has_value and not self.initializes_member(parameters, i):
                     self.check_function(at, parameters, self.end_of(i))

@@ -41,7 +41,8 @@ SyntheticTraining::SyntheticTraining(const Parts& parts)
       batch_norm_peers_(ranks_),
       reducer_(
           ranks_, stream_, model_.parameters(), model_.parameter_names(), reducer_options(parts)),
-      update_(parts.run.request, parts.run.batch.images, stream_, model_, 1),  // the rate is constant
+      update_(
+          parts.run.request, parts.run.batch.images, stream_, model_, 1),  // the rate is constant
       graph_(stream_, parts.run.runs_as_graph()) {
   const trainers::BatchDivision& cut = parts.run.batch;
   if (any_group_spans_ranks(cut.shards, cut.bn_groups, cut.ranks)) {
@@ -49,12 +50,11 @@ SyntheticTraining::SyntheticTraining(const Parts& parts)
   }
   if (parts.input_steps > 0) {
     constexpr int64_t kBatches = 4;  // of an epoch
-    const data::DatasetPair data = {
-        .train = std::make_shared<data::Synthetic>(
-            data::Synthetic::Options{.images = kBatches * cut.images,
-                                     .classes = parts.network.classes,
-                                     .shape = parts.network.image}),
-        .test = {}};
+    const data::DatasetPair data = {.train = std::make_shared<data::Synthetic>(
+                                        data::Synthetic::Options{.images = kBatches * cut.images,
+                                                                 .classes = parts.network.classes,
+                                                                 .shape = parts.network.image}),
+                                    .test = {}};
     const trainers::StepRange steps{.per_epoch = kBatches, .end = parts.input_steps};
     loader_.emplace(
         trainers::step_inputs(parts.run, data, ranks_, stream_, model_), steps, nullptr);
@@ -69,7 +69,9 @@ SyntheticTraining::Batch SyntheticTraining::make_batch(const Parts& parts) {
   const data::Synthetic dataset(
       {.images = cut.images, .classes = parts.network.classes, .shape = parts.network.image});
   const data::MicroBatch mine =
-      data::EpochPlan(trainers::batch_plan(cut, parts.run.request.seeds.order, dataset, parts.ranks), 0).micro_batch(0, 0);
+      data::EpochPlan(
+          trainers::batch_plan(cut, parts.run.request.seeds.order, dataset, parts.ranks), 0)
+          .micro_batch(0, 0);
   const auto [channels, height, width] = parts.network.image;
   const auto count = std::ssize(mine.images);
   Tensor images = Tensor::empty({count, channels, height, width}, Dtype::kU8);

@@ -168,15 +168,14 @@ void train(const Asked& asked, const comm::Launch& launch, const comm::Connectio
   inputs.exchange = route.exchange;
   const trainers::TrainingParts parts{std::move(inputs), run, console};
   trainers::RunLog log(nullptr, console);
-  trainers::NumericsGuard guard(parts, log);
-  trainers::RunObserver observer(parts, guard);
+  trainers::RunObserver observer(parts, log);
   trainers::TrainingStep step(parts, trainers::step_range(parts), observer);
-  guard.start(step.update().scaled());
+  observer.numerics().start(step.update().scaled());
   step.update().weights_were_written();
   const bench::Printer printer(ranks.rank() == 0 ? stdout : nullptr);
   for (int64_t number = 0; number < asked.steps; ++number) {
     step.take(number);
-    guard.read_scale(step.update(), number + 1);
+    observer.numerics().read_scale(step.update(), number + 1);
     printer.print(fmt::format("loss {:.9g}\n", step.exchange_figures(false).losses.front()));
   }
   printer.print(fmt::format("weights {:016x}\n", trainers::state_digest(*network)));

@@ -94,8 +94,7 @@ class Run {
  private:
   ExitCode train(nn::Module& model, const std::vector<std::string>& loaded) {
     const std::optional<ReplayPlan>& plan = parts_.job.replay;
-    StepInputs inputs =
-        step_inputs(parts_.run, parts_.data.sets, ranks_, parts_.stream, model);
+    StepInputs inputs = step_inputs(parts_.run, parts_.data.sets, ranks_, parts_.stream, model);
     inputs.exchange = parts_.route.exchange;
     inputs.pool_bytes = parts_.pool_bytes;
     Training training({with_program(std::move(inputs), parts_.console, parts_.fault),

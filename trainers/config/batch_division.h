@@ -12,7 +12,7 @@
 
 namespace lockstep::trainers {
 
-// What errors call the parts of a batch: the programs' flags, or a struct's members.
+// Names errors give to the parts of a batch: the programs' flags, or a struct's members.
 struct BatchNames {
   std::string_view images = "batch";
   std::string_view per_rank = "per_rank";

@@ -11,7 +11,7 @@ namespace lockstep::trainers {
 struct ImageChanges {
   Augmentation augmentation = {};
   kernels::NormalizeImageParams normalize = {};  // of test images too
-  double erase = 0;    // the probability that a box of an image is erased
+  double erase = 0;                              // the probability that a box of an image is erased
   int64_t cutout = 0;  // side of the square that is erased in each image; 0: none
   double mixup = 0;    // alpha; 0: none
   double cutmix = 0;   // alpha; 0: none; beside mixup, each micro-step has one of them

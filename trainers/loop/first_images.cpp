@@ -36,7 +36,9 @@ std::optional<Picture> first_images(const TrainingParts& parts, const StepRange&
   const data::Dataset& images = *parts.data.train;
   const data::MicroBatch batch =
       data::training_sequence(
-          batch_plan(parts.batch, parts.settings.seeds.order, images, parts.ranks), range.first, range.first + 1)
+          batch_plan(parts.batch, parts.settings.seeds.order, images, parts.ranks),
+          range.first,
+          range.first + 1)
           .at(0);
   const data::ImageShape shape = images.training_shape(batch.epoch);
   const int64_t fitting = std::max<int64_t>(1, kMaxPixels / (shape.height * shape.width));
@@ -46,8 +48,7 @@ std::optional<Picture> first_images(const TrainingParts& parts, const StepRange&
   for (const int64_t i : batch.images) {
     if (std::ssize(shown) == max_shown) break;
     try {
-      images.read_for_training(
-          i, batch.epoch, parts.changes.augmentation, pixels);
+      images.read_for_training(i, batch.epoch, parts.changes.augmentation, pixels);
       shown.push_back(pixels);
     } catch (const data::UnreadableImage&) {
       continue;  // the loader, which takes another one, says so

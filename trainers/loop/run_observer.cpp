@@ -2,8 +2,8 @@
 
 namespace lockstep::trainers {
 
-RunObserver::RunObserver(const TrainingParts& parts, NumericsGuard& numerics)
-    : parts_(parts), numerics_(numerics), trace_(parts_) {
+RunObserver::RunObserver(const TrainingParts& parts, RunLog& log)
+    : parts_(parts), numerics_(parts, log), trace_(parts_) {
   if (parts_.fault && parts_.fault->is_of_layer()) {
     layer_fault_.emplace(*parts_.fault, parts_.model, parts_.run_ranks());
   }

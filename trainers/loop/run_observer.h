@@ -1,4 +1,4 @@
-// What a program's run does within its steps: watch numerics, trace, plant faults.
+// Watches numerics, traces and plants faults within the steps of a program's run.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,10 @@ namespace lockstep::trainers {
 class RunObserver final : public StepObserver {
  public:
   // Both must outlive this. Errors: UsageError for a fault in a layer that the network lacks.
-  RunObserver(const TrainingParts& parts, NumericsGuard& numerics);
+  RunObserver(const TrainingParts& parts, RunLog& log);
 
+  NumericsGuard& numerics() { return numerics_; }
+  const NumericsGuard& numerics() const { return numerics_; }
   StepTimeline& trace() { return trace_; }
 
   void begin_step(int64_t step) override;
@@ -34,7 +36,7 @@ class RunObserver final : public StepObserver {
 
  private:
   const TrainingParts& parts_;
-  NumericsGuard& numerics_;
+  NumericsGuard numerics_;
   StepTimeline trace_;
   std::optional<LayerFault> layer_fault_;
   int64_t step_ = 0;

@@ -1,4 +1,4 @@
-// What the steps of a training work with.
+// Inputs of the steps of a training.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,12 @@
 
 namespace lockstep::trainers {
 
+// Calls to whoever runs the training; each may be empty.
+struct StepHost {
+  std::function<void(const std::string& text)> warn = {};  // on rank 0, of a skipped image
+  std::function<bool()> asked_to_stop = {};                // whether this rank was
+};
+
 // References are borrowed.
 struct StepInputs {
   const TrainingSettings& settings;
@@ -27,10 +33,9 @@ struct StepInputs {
   nn::Module& model;
   ImageChanges changes = {};
   bool as_graph = false;  // on CUDA, a step is given to the device as one recorded graph
-  std::function<void(const std::string& text)> warn = {};  // rank 0's, of an image that is skipped
-  std::function<bool()> asked_to_stop = {};                // this rank was; empty: never
-  comm::BucketExchange bucket_exchange = {};               // empty: as the settings ask for it
-  comm::MakeDeviceExchange exchange = {};  // how gradients on GPUs travel; empty: over `ranks`
+  StepHost host = {};
+  comm::BucketExchange bucket_exchange = {};  // empty: as the settings ask for it
+  comm::MakeDeviceExchange exchange = {};     // how gradients on GPUs travel; empty: over `ranks`
   int64_t pool_bytes = 0;  // on a GPU, of what steps and evaluations make; 0: not known
 };
 

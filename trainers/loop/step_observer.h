@@ -1,4 +1,4 @@
-// What else sees the steps of a training: timelines, watches, planted faults.
+// Sees the steps of a training: for timelines, watches and planted faults.
 #pragma once
 
 #include <cstdint>

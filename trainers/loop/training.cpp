@@ -36,8 +36,7 @@ Training::Training(const TrainingParts& parts)
     : parts_(parts),
       range_(step_range(parts_)),
       log_(nullptr, parts_.console),
-      numerics_(parts_, log_),
-      observer_(parts_, numerics_),
+      observer_(parts_, log_),
       step_(parts_, range_, observer_),
       early_stopping_(parts_.run.request.early_stopping),
       replicas_(parts_.model, step_.update().optimizer()),
@@ -51,7 +50,7 @@ Training::Training(const TrainingParts& parts)
     early_stopping_.restore(parts_.start->early_stopping);
     if (early_stopping_.stopped()) result_.early_stop_epoch = parts_.start->epoch - 1;
   }
-  numerics_.start(step_.update().scaled());
+  observer_.numerics().start(step_.update().scaled());
 }
 
 void Training::restore(const FileTensors& optimizer, const std::string& file) {
@@ -90,7 +89,7 @@ TrainingResult Training::run(const Outputs& outputs) {
   }
   result_.saved = saves_.finish().value_or(result_.saved);
   const int64_t taken = result_.steps - parts_.run.request.start_epoch * range_.per_epoch;
-  const int64_t skipped = numerics_.scaled().skipped;
+  const int64_t skipped = observer_.numerics().scaled().skipped;
   result_.skipped = {.count = skipped, .all = taken > 0 && skipped >= taken};
   observer_.trace().end(outputs_.directory);
   result_.communication = step_.summarize();
@@ -155,13 +154,14 @@ void Training::begin_events() {
 void Training::train_step(EpochProgress& epoch) {
   const bool draws_histograms = draws_histograms_after(result_.steps + 1);
   if (draws_histograms) read_scale();  // the one by which this step's gradients are scaled
-  const auto loss_scale = static_cast<float>(numerics_.scaled().scale);
+  const auto loss_scale = static_cast<float>(observer_.numerics().scaled().scale);
   observer_.trace().begin_step(result_.steps + 1);
   const TrainingStep::Seconds seconds = step_.take(result_.steps);
   epoch.end_step(seconds.all, seconds.data);
   ++result_.steps;
   // On a device, reading the scale would wait for the step.
-  if (parts_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) read_scale();
+  if (parts_.stream.device() == Device::kCpu || observer_.numerics().listener() != nullptr)
+    read_scale();
   if (result_.first_step_s == 0) {
     result_.first_step_s = seconds_since_process_start();
   } else {
@@ -218,8 +218,8 @@ bool Training::asked_to_stop() const {
 }
 
 void Training::read_scale() {
-  numerics_.read_scale(step_.update(), result_.steps);
-  result_.stopped |= numerics_.ends_replay();
+  observer_.numerics().read_scale(step_.update(), result_.steps);
+  result_.stopped |= observer_.numerics().ends_replay();
 }
 
 void Training::exchange_figures(EpochProgress& epoch) {
@@ -233,11 +233,11 @@ void Training::exchange_figures(EpochProgress& epoch) {
   const bool first = result_.steps == range_.first + 1;  // it takes longer than others
   if (!first) stop_interval_ = std::min(steps_within(0.2, totals), kMaxSteps);
   const double lr = step_.update().lr();
-  numerics_.check_losses(totals, result_.steps, epoch.number(), lr);
-  result_.stopped |= numerics_.ends_replay();
+  observer_.numerics().check_losses(totals, result_.steps, epoch.number(), lr);
+  result_.stopped |= observer_.numerics().ends_replay();
   StepMetrics metrics = epoch.update(totals, range_.end - result_.steps, lr);
-  metrics.loss_scale = numerics_.scaled().scale;
-  metrics.skipped_steps = numerics_.scaled().skipped;
+  metrics.loss_scale = observer_.numerics().scaled().scale;
+  metrics.skipped_steps = observer_.numerics().scaled().skipped;
   const int64_t done = epoch.done();
   parts_.console.progress_bar(progress_bar(
       epoch.number(), static_cast<int>(request.epoch_count()), done, epoch.steps(), metrics));

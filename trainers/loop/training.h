@@ -8,7 +8,6 @@
 #include "trainers/loop/evaluate_training.h"
 #include "trainers/loop/run_observer.h"
 #include "trainers/loop/step_figures.h"
-#include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_saves.h"
 #include "trainers/loop/training_step.h"
@@ -46,7 +45,7 @@ class Training {
   // The mistakes of the last evaluation, without pictures.
   const Mistakes& mistakes() const { return evaluation_.mistakes(); }
   // The last report of the run.
-  const std::optional<NumericsReport>& numerics() const { return numerics_.report(); }
+  const std::optional<NumericsReport>& numerics() const { return observer_.numerics().report(); }
 
  private:
   static constexpr int64_t kMaxSteps = 10;  // between two exchanges of figures
@@ -84,7 +83,6 @@ class Training {
   const StepRange range_;
   Outputs outputs_;
   RunLog log_;
-  NumericsGuard numerics_;
   RunObserver observer_;
   TrainingStep step_;
   EarlyStopping early_stopping_;

@@ -111,8 +111,7 @@ data::BatchPlan batch_plan(const BatchDivision& batch,
 namespace {
 
 data::BatchPlan plan_of(const StepInputs& inputs) {
-  return batch_plan(
-      inputs.batch, inputs.settings.seeds.order, *inputs.data.train, inputs.ranks);
+  return batch_plan(inputs.batch, inputs.settings.seeds.order, *inputs.data.train, inputs.ranks);
 }
 
 int64_t largest_batch(const data::BatchPlan& plan) {
@@ -138,10 +137,7 @@ TrainingBatches::TrainingBatches(const StepInputs& inputs,
                .ahead = std::max<int64_t>(4, inputs.settings.workers + 2),
                .augmentation = device_augments() ? Augmentation{} : changes_.augmentation,
                .timeline = timeline}),
-      on_device_(stream_,
-                 inputs.data.train->image_shape(),
-                 max_images_,
-                 changes_.erases()) {}
+      on_device_(stream_, inputs.data.train->image_shape(), max_images_, changes_.erases()) {}
 
 bool TrainingBatches::device_augments() const {
   return stream_.device() != Device::kCpu && changes_.augmentation.changes_images() &&
@@ -164,11 +160,12 @@ TrainingBatches::MicroStep TrainingBatches::next(
                                       {.seed = seed_, .images = batch.numbers});
   MicroStep step{.labels = batch.labels, .skipped = std::move(batch.skipped)};
   if (device_augments()) {
-    step.images = nn::crop_flip_normalize(
-        batch.images,
-        batch.indices,
-        of_tape,
-        {.augmentation = changes_.augmentation, .epoch = batch.epoch, .normalize = changes_.normalize});
+    step.images = nn::crop_flip_normalize(batch.images,
+                                          batch.indices,
+                                          of_tape,
+                                          {.augmentation = changes_.augmentation,
+                                           .epoch = batch.epoch,
+                                           .normalize = changes_.normalize});
   } else {
     step.images = nn::normalize_image(batch.images, of_tape, changes_.normalize);
   }
@@ -179,8 +176,7 @@ TrainingBatches::MicroStep TrainingBatches::next(
 }
 
 Region TrainingBatches::draw_box(const data::ImageSize& size, data::ImageRandom& random) const {
-  if (changes_.cutout > 0)
-    return data::draw_cutout_box(changes_.cutout, size, random);
+  if (changes_.cutout > 0) return data::draw_cutout_box(changes_.cutout, size, random);
   const bool erases = random.uniform(0, 1) < static_cast<float>(changes_.erase);
   return erases ? data::draw_erased_box(size, random) : Region{};
 }
@@ -204,11 +200,9 @@ Tensor TrainingBatches::mix(const data::LoadedBatch& batch, Tensor images) {
   Tensor weight = Tensor::empty({1}, Dtype::kF32, stream_.device());
   const int64_t number = first_batch_ + batch.number;
   const bool cuts =
-      changes_.cutmix > 0 &&
-      (changes_.mixup <= 0 || draw_whether_cut(seed_, batch.epoch, number));
+      changes_.cutmix > 0 && (changes_.mixup <= 0 || draw_whether_cut(seed_, batch.epoch, number));
   if (!cuts) {
-    kernels::fill(
-        stream_, draw_mix(changes_.mixup, seed_, batch.epoch, number), weight);
+    kernels::fill(stream_, draw_mix(changes_.mixup, seed_, batch.epoch, number), weight);
     kernels::mix_images(stream_, batch.shards, weight, images);
     return weight;
   }

@@ -18,7 +18,8 @@ NumericsGuard::NumericsGuard(const TrainingParts& parts, RunLog& log)
       watch_({.when =
                   parts_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
               .run_ranks = parts_.run_ranks(),
-              .plan = batch_plan(parts_.batch, parts_.settings.seeds.order, *parts_.data.train, parts_.ranks)},
+              .plan = batch_plan(
+                  parts_.batch, parts_.settings.seeds.order, *parts_.data.train, parts_.ranks)},
              parts_.stream,
              parts_.model) {}
 

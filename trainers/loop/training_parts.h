@@ -24,7 +24,7 @@ struct TrainingParts : StepInputs {
   int64_t run_ranks() const { return replay ? replay->ranks : run.batch.ranks; }
 };
 
-// What the steps of a run work with. Borrows its arguments. Errors: UsageError where the run asks
+// Returns the inputs of a run's steps. Borrows its arguments. Errors: UsageError where the run asks
 // for changes that do not fit the training images.
 StepInputs step_inputs(const ResolvedRun& run,
                        const data::DatasetPair& data,

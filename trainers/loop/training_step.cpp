@@ -22,7 +22,7 @@ comm::ReducerOptions reducer_options(const StepInputs& p, Timeline* timeline) {
   comm::ReducerOptions options = reducer_options(p.settings.exchange, p.batch.micro_steps);
   options.on_device = p.exchange;
   options.timeline = timeline;
-  if (gradients_carry_stops(p)) options.ask = p.asked_to_stop;
+  if (gradients_carry_stops(p)) options.ask = p.host.asked_to_stop;
   options.exchange = p.bucket_exchange;
   return options;
 }
@@ -58,9 +58,10 @@ TrainingStep::TrainingStep(const StepInputs& inputs, const StepRange& range, Ste
                reducer_options(inputs_, observer_.timeline())),
       batch_norm_peers_(inputs_.ranks, observer_.timeline()),
       groups_span_ranks_(groups_span_ranks(inputs_)),
-      update_(inputs_.settings, inputs_.batch.images, inputs_.stream, inputs_.model, range.per_epoch),
+      update_(
+          inputs_.settings, inputs_.batch.images, inputs_.stream, inputs_.model, range.per_epoch),
       batches_(inputs_, range, observer_.timeline()),
-      skipped_(inputs_.data.train->size(), inputs_.warn),
+      skipped_(inputs_.data.train->size(), inputs_.host.warn),
       graph_(inputs_.stream, runs_as_graph(), static_cast<size_t>(inputs_.pool_bytes)) {}
 
 TrainingStep::Seconds TrainingStep::take(int64_t number) {

@@ -8,8 +8,8 @@
 #include "trainers/loop/skipped_photos.h"
 #include "trainers/loop/step_figures.h"
 #include "trainers/loop/step_graph.h"
-#include "trainers/loop/step_observer.h"
 #include "trainers/loop/step_inputs.h"
+#include "trainers/loop/step_observer.h"
 #include "trainers/loop/training_batches.h"
 #include "trainers/loop/weight_update.h"
 

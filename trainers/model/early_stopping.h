@@ -27,7 +27,7 @@ class EarlyStopping {
   void end_epoch(double loss);
   bool stopped() const { return watches_validation() && state_.worse_epochs >= config_.patience; }
 
-  // What a resumed run needs beside its settings; absent where nothing is watched.
+  // The state that a resumed run needs; absent where nothing is watched.
   std::optional<State> state() const {
     return watches_validation() ? std::optional(state_) : std::nullopt;
   }

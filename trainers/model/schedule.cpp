@@ -162,8 +162,7 @@ std::string Schedule::metric() const {
 
 std::optional<ScheduleState> Schedule::state() const {
   if (!watches_validation()) return std::nullopt;
-  return ScheduleState{
-      .factor = plateau_factor_, .plateau = plateau_.state(), .metric = metric()};
+  return ScheduleState{.factor = plateau_factor_, .plateau = plateau_.state(), .metric = metric()};
 }
 
 void Schedule::restore(const std::optional<ScheduleState>& state) {

@@ -34,7 +34,7 @@ class Plateau {
   State state_;
 };
 
-// What a resumed run needs beside its settings.
+// The state that a resumed run needs beside its settings.
 struct ScheduleState {
   double factor = 1;  // of the rate, by all cuts so far
   Plateau::State plateau = {};
