@@ -75,7 +75,7 @@ void add_connection(Flags& flags, comm::ConnectOptions& options) {
   flags.add_choice("--transport",
                    "NAME",
                    "auto, shm (one host), mpi or tcp",
-                   trainers::kTransportNames,
+                   kTransportNames,
                    options.transport);
   flags.add("--stall-abort",
             "SECONDS",

@@ -15,7 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
-#include "trainers/config/exchange_config.h"
+#include "engine/settings/exchange_config.h"
 
 namespace CLI {
 class App;
@@ -29,11 +29,11 @@ UsageError bad_value(std::string_view flag, std::string_view text, std::string_v
 int64_t whole_number(std::string_view flag, const std::string& text, int64_t min, int64_t max);
 
 template <class T>
-using Choices = std::type_identity_t<std::span<const trainers::Named<T>>>;
+using Choices = std::type_identity_t<std::span<const Named<T>>>;
 
 // "tree, ring, star"
 template <class T>
-std::string names_of(std::span<const trainers::Named<T>> choices) {
+std::string names_of(std::span<const Named<T>> choices) {
   std::vector<std::string_view> names;
   for (const auto& [value, name] : choices) names.push_back(name);
   return fmt::format("{}", fmt::join(names, ", "));
@@ -89,7 +89,7 @@ class Flags {
                   const std::string& help,
                   Choices<T> choices,
                   T& place) {
-    const auto initial = std::ranges::find(choices, place, &trainers::Named<T>::first);
+    const auto initial = std::ranges::find(choices, place, &Named<T>::first);
     add(names,
         metavar,
         std::string(initial->second),

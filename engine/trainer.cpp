@@ -13,50 +13,50 @@
 #include "comm/replicas.h"
 #include "core/error.h"
 #include "engine/compare_trainings.h"
+#include "engine/settings/batch_division.h"
+#include "engine/state/weights_file.h"
+#include "engine/step/training_step.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/checkpoint/output_classes.h"
-#include "trainers/checkpoint/weights_file.h"
-#include "trainers/config/batch_division.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/evaluate_training.h"
 #include "trainers/loop/run_observer.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/loop/training_guards.h"
-#include "trainers/loop/training_step.h"
 #include "trainers/options/flag_table.h"
 #include "trainers/report/errors.h"
 
 namespace lockstep {
 namespace {
 
-trainers::OptimizerConfig optimizer_config(const TrainerOptions& options) {
+OptimizerConfig optimizer_config(const TrainerOptions& options) {
   const OptimizerOptions& wanted = options.optimizer;
   const ScheduleOptions& schedule = options.schedule;
-  trainers::OptimizerConfig config{.lr = wanted.lr,
-                                   .momentum = wanted.momentum,
-                                   .nesterov = wanted.nesterov,
-                                   .weight_decay = wanted.weight_decay,
-                                   .clip_grad_norm = wanted.clip_grad_norm};
+  OptimizerConfig config{.lr = wanted.lr,
+                         .momentum = wanted.momentum,
+                         .nesterov = wanted.nesterov,
+                         .weight_decay = wanted.weight_decay,
+                         .clip_grad_norm = wanted.clip_grad_norm};
   switch (wanted.kind) {
     case OptimizerKind::kSgd:
-      config.kind = trainers::OptimizerKind::kSgd;
+      config.kind = OptimizerKind::kSgd;
       break;
     case OptimizerKind::kAdam:
-      config.kind = trainers::OptimizerKind::kAdam;
+      config.kind = OptimizerKind::kAdam;
       break;
     case OptimizerKind::kAdamW:
-      config.kind = trainers::OptimizerKind::kAdamW;
+      config.kind = OptimizerKind::kAdamW;
       break;
   }
   switch (schedule.kind) {
     case ScheduleKind::kConstant:
-      config.schedule.kind = trainers::ScheduleKind::kConst;
+      config.schedule.kind = ScheduleKind::kConst;
       break;
     case ScheduleKind::kStep:
-      config.schedule.kind = trainers::ScheduleKind::kStep;
+      config.schedule.kind = ScheduleKind::kStep;
       break;
     case ScheduleKind::kCosine:
-      config.schedule.kind = trainers::ScheduleKind::kCosine;
+      config.schedule.kind = ScheduleKind::kCosine;
       break;
   }
   config.schedule.step_size = schedule.step_epochs;
@@ -65,7 +65,7 @@ trainers::OptimizerConfig optimizer_config(const TrainerOptions& options) {
   return config;
 }
 
-trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
+PrecisionConfig precision_config(const TrainerOptions& options) {
   if (options.precision.level < 0 || options.precision.level > 3) {
     throw UsageError(fmt::format("precision.level {} does not exist", options.precision.level),
                      "levels are Apex's O0 to O3",
@@ -75,10 +75,9 @@ trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
     throw UsageError(
         "precision.half is not a 16-bit type", "activations are kept in it", "kF16 or kBF16");
   }
-  trainers::PrecisionConfig config =
-      trainers::at_level(static_cast<trainers::OptLevel>(options.precision.level));
+  PrecisionConfig config = at_level(static_cast<OptLevel>(options.precision.level));
   config.dtype = options.precision.half;
-  config.loss_scaling = trainers::usual_loss_scaling(config.level, config.dtype);
+  config.loss_scaling = usual_loss_scaling(config.level, config.dtype);
   return config;
 }
 
@@ -152,8 +151,8 @@ trainers::ResolvedRun resolve(const TrainerOptions& options,
   const std::vector<int64_t> threads = comm::gather_value(ranks, int64_t{options.rank.threads});
   run.threads = *std::ranges::min_element(threads);
   const trainers::RunRequest& request = run.request;
-  run.batch = trainers::divide_batch(request.batch, request.device, ranks.size(), run.threads);
-  trainers::check_steps(request.batch, run.batch, images.train->size());
+  run.batch = divide_batch(request.batch, request.device, ranks.size(), run.threads);
+  check_steps(request.batch, run.batch, images.train->size());
   return run;
 }
 
@@ -183,9 +182,9 @@ void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
 // Reads weights on rank 0; returns the file's metadata. Errors: CheckpointError.
 trainers::Texts read_into(nn::Module& network,
                           const std::filesystem::path& file,
-                          trainers::Classifier classifier) {
+                          Classifier classifier) {
   try {
-    trainers::WeightsFile weights(file);
+    WeightsFile weights(file);
     weights.load_into(network, classifier);
     return weights.metadata();
   } catch (const CheckpointError& error) {
@@ -253,8 +252,8 @@ struct Trainer::Impl {
     observer.numerics().start(step.update().scaled());
   }
 
-  trainers::StepInputs inputs(nn::Module& network) {
-    trainers::StepInputs inputs = trainers::step_inputs(run, data, ranks, stream, network);
+  StepInputs inputs(nn::Module& network) {
+    StepInputs inputs = trainers::step_inputs(run, data, ranks, stream, network);
     inputs.host.warn = trainers::warn_of_images(console);
     return inputs;
   }
@@ -278,10 +277,10 @@ struct Trainer::Impl {
   Stream stream;
   trainers::Console console;
   const trainers::TrainingParts parts;
-  const trainers::StepRange range;
+  const StepRange range;
   trainers::RunLog log;
   trainers::RunObserver observer;
-  trainers::TrainingStep step;
+  TrainingStep step;
   trainers::TrainingEvaluation evaluation;
   int64_t steps = 0;
 };
@@ -334,7 +333,7 @@ StepReport Trainer::step() {
   const int64_t number = own.steps++;
   const int64_t epoch = number / own.range.per_epoch;
   with_errors_of_a_trainer(*own.data.train, [&] { return own.step.take(number); });
-  trainers::WindowTotals totals;
+  WindowTotals totals;
   double lr = 0;
   try {
     own.observer.numerics().read_scale(own.step.update(), own.steps);
@@ -345,7 +344,7 @@ StepReport Trainer::step() {
     throw DivergedError(
         error.what(), error.why(), "a smaller optimizer.lr, or optimizer.clip_grad_norm 1");
   }
-  const trainers::ScaledStep& scaled = own.observer.numerics().scaled();
+  const ScaledStep& scaled = own.observer.numerics().scaled();
   const bool skipped = scaled.newly_skipped > 0;
   if (const auto& scaling = own.run.request.precision.loss_scaling; skipped && scaling) {
     own.console.warn(trainers::overflow_line(scaling->dynamic, scaled.scale));
@@ -369,7 +368,7 @@ void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) 
 
 EvaluationReport Trainer::evaluate() {
   impl_->share_buffers();
-  const trainers::Evaluation found = with_errors_of_a_trainer(
+  const Evaluation found = with_errors_of_a_trainer(
       *impl_->data.test, [&] { return impl_->evaluation.measure().value(); });
   return {.correct = found.correct1,
           .correct5 = found.correct5,
@@ -382,15 +381,14 @@ void Trainer::save(const std::filesystem::path& file) {
   on_rank_0(impl_->ranks, [&] {
     write_safetensors(
         file,
-        {.tensors = trainers::file_tensors(impl_->parts.model.state()),
+        {.tensors = file_tensors(impl_->parts.model.state()),
          .metadata = {{"format", "pt"}, {trainers::kVersionKey, trainers::format_version()}}});
   });
 }
 
 void Trainer::load(const std::filesystem::path& file) {
   on_rank_0(impl_->ranks, [&] {
-    const trainers::Texts metadata =
-        read_into(impl_->parts.model, file, trainers::Classifier::kMustFit);
+    const trainers::Texts metadata = read_into(impl_->parts.model, file, Classifier::kMustFit);
     const auto other = trainers::other_class(*impl_->data.test, metadata, file.string());
     if (other) impl_->console.warn("lockstep: warning: " + *other);
   });
@@ -398,8 +396,7 @@ void Trainer::load(const std::filesystem::path& file) {
 }
 
 void Trainer::load_all_but_classifier(const std::filesystem::path& file) {
-  on_rank_0(impl_->ranks,
-            [&] { read_into(impl_->parts.model, file, trainers::Classifier::kMayStartFresh); });
+  on_rank_0(impl_->ranks, [&] { read_into(impl_->parts.model, file, Classifier::kMayStartFresh); });
   impl_->share_weights();
 }
 

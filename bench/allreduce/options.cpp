@@ -13,8 +13,6 @@
 namespace lockstep::bench {
 namespace {
 
-using trainers::Named;
-
 constexpr std::array kDatatypes = {Named<Dtype>(Dtype::kF32, "float"),
                                    Named<Dtype>(Dtype::kF16, "half"),
                                    Named<Dtype>(Dtype::kBF16, "bfloat16")};
@@ -36,8 +34,7 @@ std::optional<double> unit_of(std::string_view suffix) {
 }
 
 // The last name is none, which sums nothing.
-constexpr std::span kSums =
-    std::span(trainers::kAlgorithmNames).first(trainers::kAlgorithmNames.size() - 1);
+constexpr std::span kSums = std::span(kAlgorithmNames).first(kAlgorithmNames.size() - 1);
 
 std::vector<Algorithm> algorithm_list(const std::string& text) {
   std::vector<Algorithm> algorithms;

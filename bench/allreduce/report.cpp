@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/version.h"
-#include "trainers/config/exchange_config.h"
+#include "engine/settings/exchange_config.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_place.h"
 

@@ -20,8 +20,7 @@ namespace {
 
 constexpr int64_t kBatch = 32;
 
-constexpr std::array kDecoders = {trainers::Named<bool>(false, "exact"),
-                                  trainers::Named<bool>(true, "shrunk")};
+constexpr std::array kDecoders = {Named<bool>(false, "exact"), Named<bool>(true, "shrunk")};
 
 struct Options {
   std::string dir;

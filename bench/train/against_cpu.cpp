@@ -22,7 +22,7 @@ namespace {
 
 // A larger difference than these is not due to rounding. Sums are f32 on both devices; a 16-bit op
 // may round to the neighboring value.
-double tolerance(const trainers::PrecisionConfig& precision) {
+double tolerance(const PrecisionConfig& precision) {
   if (!precision.is_mixed()) return 2e-4;
   return precision.dtype == Dtype::kF16 ? 4e-3 : 3e-2;
 }
@@ -165,7 +165,7 @@ struct Step {
     if (auto& scaling = run.request.precision.loss_scaling) {
       scaling->initial = 1024;  // PyTorch's first scale makes gradients infinite in early steps
     }
-    run.batch = trainers::divide_batch(run.request.batch, run.request.device, 1, 1);
+    run.batch = divide_batch(run.request.batch, run.request.device, 1, 1);
   }
 
   void take(const SyntheticOptions& options, Communicator& alone, TapeListener& listener) {

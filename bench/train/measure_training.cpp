@@ -59,8 +59,7 @@ Setting settle(const SyntheticOptions& options,
     if (on_cuda) cuda::select_device(launch.local_rank, launch.local_size);
   });
   const int64_t threads = trainers::agreed_threads(request.threads, launch, ranks);
-  const trainers::BatchDivision batch =
-      trainers::divide_batch(request.batch, request.device, ranks.size(), threads);
+  const BatchDivision batch = divide_batch(request.batch, request.device, ranks.size(), threads);
   trainers::check_batch_norm(batch, std::nullopt, model_options(options), batch.images);
   const trainers::LibraryVersions libraries = trainers::agreed_cuda_libraries(request, ranks);
   Setting setting{.route = trainers::choose_gradient_route(request, connection.transport, ranks)};
@@ -114,7 +113,7 @@ class Iterations {
     report_.first_step_s = trainers::seconds_since_process_start();
   }
 
-  void add(const trainers::WindowTotals& totals) {
+  void add(const WindowTotals& totals) {
     for (const float loss : totals.losses) {
       if (std::isfinite(loss)) continue;
       throw DivergedError("the loss is not finite",

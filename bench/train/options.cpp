@@ -8,8 +8,8 @@ namespace lockstep::bench {
 namespace {
 
 constexpr int64_t kMany = 1'000'000;
-constexpr std::array kDeviceNames = {trainers::Named<Device>(Device::kCpu, "cpu"),
-                                     trainers::Named<Device>(Device::kCuda, "cuda")};
+constexpr std::array kDeviceNames = {Named<Device>(Device::kCpu, "cpu"),
+                                     Named<Device>(Device::kCuda, "cuda")};
 
 void add_network(Flags& flags, SyntheticOptions& options) {
   flags.add("-a,--arch,--model", "NAME", "resnet50", "the network", [&](const std::string& text) {
@@ -69,20 +69,17 @@ void add_run(Flags& flags, SyntheticOptions& options) {
       "--sync-bn,--sync_bn", "as --bn-groups 1: batch norm over all ranks", options.sync_bn);
   flags.add_choice("--algorithm,--dist-backend",
                    "NAME",
-                   names_of<Algorithm>(trainers::kAlgorithmNames) + " (no exchange)",
-                   trainers::kAlgorithmNames,
+                   names_of<Algorithm>(kAlgorithmNames) + " (no exchange)",
+                   kAlgorithmNames,
                    options.algorithm);
   add_connection(flags, options.connect);
   flags.add_choice("--opt-level",
                    "LEVEL",
                    "O0: f32; O1 to O3 as train_resnet has them",
-                   trainers::kOptLevelNames,
+                   kOptLevelNames,
                    options.opt_level);
-  flags.add_choice("--dtype",
-                   "NAME",
-                   "O1 to O3: the 16-bit type, f16 or bf16",
-                   trainers::kHalfTypeNames,
-                   options.dtype);
+  flags.add_choice(
+      "--dtype", "NAME", "O1 to O3: the 16-bit type, f16 or bf16", kHalfTypeNames, options.dtype);
 }
 
 }  // namespace
@@ -122,7 +119,7 @@ trainers::ModelOptions model_options(const SyntheticOptions& options) {
 trainers::RunRequest run_request(const SyntheticOptions& options) {
   trainers::RunRequest request;
   request.arch = options.arch;
-  request.precision = trainers::at_level(options.opt_level);
+  request.precision = at_level(options.opt_level);
   request.precision.dtype = options.dtype;
   if (request.precision.is_mixed() && options.dtype == Dtype::kF16) {
     request.precision.loss_scaling.emplace();
@@ -140,7 +137,7 @@ trainers::RunRequest run_request(const SyntheticOptions& options) {
   const bool chosen_by_device = options.device == Device::kCuda &&
                                 options.connect.transport == comm::Transport::kAuto &&
                                 options.algorithm != Algorithm::kStar;
-  if (!chosen_by_device) request.exchange.on_device = trainers::DeviceTransport::kHost;
+  if (!chosen_by_device) request.exchange.on_device = DeviceTransport::kHost;
   request.stall_abort_s = options.connect.stall_abort.count();
   request.batch.per_rank = options.batch_size;
   request.batch.shards = options.shards;

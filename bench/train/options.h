@@ -33,7 +33,7 @@ struct SyntheticOptions {
   int64_t warmup_batches = 10;
   int64_t batches_per_iteration = 10;
   int64_t iterations = 10;
-  trainers::OptLevel opt_level = trainers::OptLevel::kO0;
+  OptLevel opt_level = OptLevel::kO0;
   Dtype dtype = Dtype::kBF16;      // the 16-bit type
   std::optional<int64_t> threads;  // per rank
   std::optional<int64_t> shards;

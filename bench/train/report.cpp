@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "trainers/config/exchange_config.h"
+#include "engine/settings/exchange_config.h"
 
 namespace lockstep::bench {
 namespace {
@@ -32,9 +32,9 @@ double spread(std::span<const double> values) {
 }
 
 // Over ranks, of one step.
-trainers::RankSeconds mean_seconds(const SyntheticReport& report) {
-  trainers::RankSeconds sum;
-  for (const trainers::RankSeconds& rank : report.seconds) sum += rank;
+RankSeconds mean_seconds(const SyntheticReport& report) {
+  RankSeconds sum;
+  for (const RankSeconds& rank : report.seconds) sum += rank;
   return sum.mean_over(static_cast<double>(report.seconds.size() * report.step_s.size()));
 }
 
@@ -91,7 +91,7 @@ std::string closing_text(const SyntheticReport& report) {
   const double speed = mean(speeds);
   const double half_width = spread(speeds);
   const auto ranks = static_cast<double>(report.run.batch.ranks);
-  const trainers::RankSeconds seconds = mean_seconds(report);
+  const RankSeconds seconds = mean_seconds(report);
   return fmt::format(
       "Img/sec per {}: {:.1f} +-{:.1f}\n"
       "Total img/sec on {} {}(s): {:.1f} +-{:.1f}\n"
@@ -119,7 +119,7 @@ std::string json_text(const SyntheticReport& report) {
   std::vector<double> all_ranks(per_rank.size());
   std::ranges::transform(per_rank, all_ranks.begin(), [&](double speed) { return speed * ranks; });
   const data::ImageShape& image = report.network.image;
-  const trainers::RankSeconds seconds = mean_seconds(report);
+  const RankSeconds seconds = mean_seconds(report);
   std::vector<double> step_ms(report.step_s.size());
   std::ranges::transform(
       report.step_s, step_ms.begin(), [](double step_s) { return step_s * 1e3; });

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench/train/options.h"
+#include "engine/step/step_figures.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/step_figures.h"
 
 namespace lockstep::bench {
 
@@ -21,9 +21,9 @@ struct SyntheticReport {
   // Seconds of each measured iteration, by rank 0's clock.
   std::vector<double> iteration_s = {};
   std::vector<double> step_s = {};
-  std::vector<trainers::RankSeconds> seconds = {};  // by rank, sums over steps
-  double loss = 0;                                  // of the last step
-  std::vector<double> peak_rss_mib = {};            // by rank
+  std::vector<RankSeconds> seconds = {};  // by rank, sums over steps
+  double loss = 0;                        // of the last step
+  std::vector<double> peak_rss_mib = {};  // by rank
 
   // Images/s of one rank, in each iteration.
   std::vector<double> images_per_s() const;

@@ -19,7 +19,7 @@ double seconds_since(Clock::time_point start) {
 
 comm::ReducerOptions reducer_options(const SyntheticTraining::Parts& parts) {
   comm::ReducerOptions options =
-      trainers::reducer_options(parts.run.request.exchange, parts.run.batch.micro_steps);
+      reducer_options(parts.run.request.exchange, parts.run.batch.micro_steps);
   options.on_device = parts.exchange;
   return options;
 }
@@ -44,7 +44,7 @@ SyntheticTraining::SyntheticTraining(const Parts& parts)
       update_(
           parts.run.request, parts.run.batch.images, stream_, model_, 1),  // the rate is constant
       graph_(stream_, parts.run.runs_as_graph()) {
-  const trainers::BatchDivision& cut = parts.run.batch;
+  const BatchDivision& cut = parts.run.batch;
   if (any_group_spans_ranks(cut.shards, cut.bn_groups, cut.ranks)) {
     peers_ = {&batch_norm_peers_, reducer_.device_peers()};
   }
@@ -55,7 +55,7 @@ SyntheticTraining::SyntheticTraining(const Parts& parts)
                                                                  .classes = parts.network.classes,
                                                                  .shape = parts.network.image}),
                                     .test = {}};
-    const trainers::StepRange steps{.per_epoch = kBatches, .end = parts.input_steps};
+    const StepRange steps{.per_epoch = kBatches, .end = parts.input_steps};
     loader_.emplace(
         trainers::step_inputs(parts.run, data, ranks_, stream_, model_), steps, nullptr);
   } else {
@@ -65,12 +65,11 @@ SyntheticTraining::SyntheticTraining(const Parts& parts)
 }
 
 SyntheticTraining::Batch SyntheticTraining::make_batch(const Parts& parts) {
-  const trainers::BatchDivision& cut = parts.run.batch;
+  const BatchDivision& cut = parts.run.batch;
   const data::Synthetic dataset(
       {.images = cut.images, .classes = parts.network.classes, .shape = parts.network.image});
   const data::MicroBatch mine =
-      data::EpochPlan(
-          trainers::batch_plan(cut, parts.run.request.seeds.order, dataset, parts.ranks), 0)
+      data::EpochPlan(batch_plan(cut, parts.run.request.seeds.order, dataset, parts.ranks), 0)
           .micro_batch(0, 0);
   const auto [channels, height, width] = parts.network.image;
   const auto count = std::ssize(mine.images);
@@ -93,7 +92,7 @@ SyntheticTraining::Batch SyntheticTraining::make_batch(const Parts& parts) {
           .listener = parts.listener};
 }
 
-trainers::TrainingBatches::MicroStep SyntheticTraining::next_batch() {
+TrainingBatches::MicroStep SyntheticTraining::next_batch() {
   if (loader_) {
     return loader_->next(peers_, [](const Shards&) -> TapeListener* { return nullptr; });
   }
@@ -108,7 +107,7 @@ trainers::TrainingBatches::MicroStep SyntheticTraining::next_batch() {
 void SyntheticTraining::step() {
   const Clock::time_point start = Clock::now();
   const double batch_norm_s = batch_norm_peers_.seconds();
-  const trainers::TrainingBatches::MicroStep batch = next_batch();
+  const TrainingBatches::MicroStep batch = next_batch();
   const auto forward_backward = [&](const Var& images, const Tensor& labels, const Tensor&) {
     update_.optimizer().zero_grad();
     nn::CrossEntropy result = nn::softmax_cross_entropy(model_.forward(images), labels);
@@ -118,7 +117,7 @@ void SyntheticTraining::step() {
     return result;
   };
   window_.add(graph_.run(batch.images, batch.labels, {}, forward_backward));
-  trainers::RankSeconds seconds{.exposed = batch_norm_peers_.seconds() - batch_norm_s};
+  RankSeconds seconds{.exposed = batch_norm_peers_.seconds() - batch_norm_s};
   if (graph_.repeated()) {
     model_.count_step();
   } else {

@@ -12,13 +12,13 @@
 #include "comm/gradient_reducer.h"
 #include "core/communicator.h"
 #include "core/stream.h"
+#include "engine/step/exchange_log.h"
+#include "engine/step/step_figures.h"
+#include "engine/step/step_graph.h"
+#include "engine/step/training_batches.h"
+#include "engine/update/weight_update.h"
 #include "nn/module.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/exchange_log.h"
-#include "trainers/loop/step_figures.h"
-#include "trainers/loop/step_graph.h"
-#include "trainers/loop/training_batches.h"
-#include "trainers/loop/weight_update.h"
 #include "trainers/model/models.h"
 
 namespace lockstep::bench {
@@ -46,7 +46,7 @@ class SyntheticTraining {
   // Takes a step. On CUDA it does not wait for the device.
   void step();
   // Exchanges the totals of the steps since the last call. A collective call.
-  trainers::WindowTotals exchange_totals() { return window_.exchange(ranks_, false); }
+  WindowTotals exchange_totals() { return window_.exchange(ranks_, false); }
 
  private:
   // On the stream's device.
@@ -58,20 +58,20 @@ class SyntheticTraining {
     TapeListener* listener = nullptr;
   };
   static Batch make_batch(const Parts& parts);
-  trainers::TrainingBatches::MicroStep next_batch();
+  TrainingBatches::MicroStep next_batch();
 
   Communicator& ranks_;
   Stream& stream_;
   nn::Module& model_;
   const Precision precision_;
-  trainers::TimedPeers batch_norm_peers_;
+  TimedPeers batch_norm_peers_;
   comm::GradientReducer reducer_;
-  trainers::WeightUpdate update_;
-  trainers::TrainingBatches::GroupPeers peers_;
-  std::optional<trainers::TrainingBatches> loader_;
+  WeightUpdate update_;
+  TrainingBatches::GroupPeers peers_;
+  std::optional<TrainingBatches> loader_;
   Batch batch_;
-  trainers::StepGraph graph_;
-  trainers::StepWindow window_;
+  StepGraph graph_;
+  StepWindow window_;
 };
 
 // Measures what `options` ask for and prints the figures: on standard output, or on standard error

@@ -14,7 +14,7 @@ namespace {
 struct Outcome {
   std::vector<float> losses;
   int64_t images = 0;
-  std::vector<trainers::RankSeconds> seconds;
+  std::vector<RankSeconds> seconds;
 };
 
 // Three steps of the ConvNet on 16 images in 4 shards, over `ranks` ranks.
@@ -24,16 +24,15 @@ Outcome train(int ranks, int64_t bn_groups, int64_t input_steps = 0) {
   comm::spawn_ranks(ranks, [&](Communicator& peers) {
     trainers::RunRequest request = run_request(read_synthetic_options({"-a", "convnet"}));
     request.batch = {.global = 16, .shards = 4, .bn_groups = bn_groups};
-    const trainers::ResolvedRun run{
-        .request = request,
-        .batch = trainers::divide_batch(request.batch, request.device, ranks, 1)};
+    const trainers::ResolvedRun run{.request = request,
+                                    .batch = divide_batch(request.batch, request.device, ranks, 1)};
     const trainers::ModelOptions network{.arch = "convnet", .image = {1, 28, 28}};
     Mt19937 rng(7);
     const auto model = trainers::make_model(network, nn::Init{rng});
     Stream stream;
     SyntheticTraining training({run, network, peers, stream, *model, {}, nullptr, input_steps});
     for (int step = 0; step < 3; ++step) training.step();
-    const trainers::WindowTotals totals = training.exchange_totals();
+    const WindowTotals totals = training.exchange_totals();
     const std::lock_guard lock(mutex);
     if (peers.rank() == 0) outcome = {totals.losses, totals.images, totals.ranks};
   });

@@ -64,7 +64,7 @@ TEST(SyntheticOptions, AllFlags) {
                                                            "--dtype",
                                                            "f16",
                                                            "--json"});
-  EXPECT_EQ(options.opt_level, trainers::OptLevel::kO2);
+  EXPECT_EQ(options.opt_level, OptLevel::kO2);
   EXPECT_EQ(options.dtype, Dtype::kF16);
   EXPECT_EQ(options.warmup_batches, 0);
   EXPECT_EQ(options.batches_per_iteration, 2);
@@ -90,7 +90,7 @@ TEST(SyntheticOptions, AllFlags) {
 TEST(SyntheticOptions, DeviceInputAndEngines) {
   const trainers::RunRequest usual = run_request(read_synthetic_options({}));
   EXPECT_EQ(usual.device, Device::kCpu);
-  EXPECT_EQ(usual.exchange.on_device, trainers::DeviceTransport::kHost);
+  EXPECT_EQ(usual.exchange.on_device, DeviceTransport::kHost);
   const SyntheticOptions options = read_synthetic_options({"--device",
                                                            "cuda",
                                                            "--no-graph",
@@ -107,7 +107,7 @@ TEST(SyntheticOptions, DeviceInputAndEngines) {
   EXPECT_TRUE(options.with_input);
   const trainers::RunRequest request = run_request(options);
   EXPECT_EQ(request.device, Device::kCuda);
-  EXPECT_EQ(request.exchange.on_device, trainers::DeviceTransport::kAuto);
+  EXPECT_EQ(request.exchange.on_device, DeviceTransport::kAuto);
   EXPECT_FALSE(request.graph);
   EXPECT_EQ(request.workers, 5);
   EXPECT_TRUE(request.autotune);

@@ -11,8 +11,6 @@
 namespace lockstep::testing::airbench_test {
 namespace {
 
-using trainers::OptLevel;
-
 // The whole network with one narrow group, for images of 8 by 8 pixels: its norms see 18 values of
 // a channel or more, enough for their small eps in 16 bits.
 class TinyAirbench : public nn::Module {

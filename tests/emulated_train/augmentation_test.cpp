@@ -1,16 +1,15 @@
 // The fake device changes images to the CPU's bits.
 #include <gtest/gtest.h>
 
+#include "engine/step/training_batches.h"
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
-#include "trainers/loop/training_batches.h"
 
 namespace lockstep::testing::augmentation_test {
 namespace {
 
 using trainers::AugmentationConfig;
-using trainers::TrainingBatches;
 
 struct Seen {
   std::vector<Tensor> images, labels, mixes;
@@ -76,21 +75,19 @@ TEST(EmulatedAugmentation, HasTheCpusBitsForBoxes) {
 
 // A training's own evaluations, its moving average's too, at 16 bits as well.
 TEST(EmulatedViews, GiveTheCpusLoss) {
-  for (const trainers::TestViews views :
-       {trainers::TestViews::kFlip, trainers::TestViews::kShift}) {
-    for (const trainers::OptLevel level : {trainers::OptLevel::kO0, trainers::OptLevel::kO2}) {
+  for (const TestViews views : {TestViews::kFlip, TestViews::kShift}) {
+    for (const OptLevel level : {OptLevel::kO0, OptLevel::kO2}) {
       const auto loss_on = [&](Device device) {
         emulation::reset_runtime();
         emulation::set_stream_order(emulation::StreamOrder::kLazy);
         trainers::ResolvedRun run = tiny_run(device, 2);
-        run.request.precision = trainers::at_level(level);
+        run.request.precision = at_level(level);
         run.request.test_views = views;
         run.request.optimizer.ema = 0.5;
         return train_tiny(run).training.final->loss;
       };
-      EXPECT_NEAR(loss_on(Device::kCuda),
-                  loss_on(Device::kCpu),
-                  level == trainers::OptLevel::kO0 ? 1e-4 : 0.05);
+      EXPECT_NEAR(
+          loss_on(Device::kCuda), loss_on(Device::kCpu), level == OptLevel::kO0 ? 1e-4 : 0.05);
     }
   }
 }

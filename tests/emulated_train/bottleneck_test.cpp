@@ -9,8 +9,6 @@
 namespace lockstep::testing::bottleneck_test {
 namespace {
 
-using trainers::OptLevel;
-
 class TinyBottleneck : public nn::Module {
  public:
   explicit TinyBottleneck(const nn::Init& init)

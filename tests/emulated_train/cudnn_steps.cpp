@@ -13,15 +13,15 @@
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "data/synthetic.h"
+#include "engine/state/state_tensors.h"
+#include "engine/step/training_step.h"
+#include "engine/update/weights.h"
 #include "kernels/conv/conv2d_fused.h"
 #include "nn/cifar_resnet.h"
 #include "nn/functional.h"
 #include "nn/init.h"
-#include "trainers/checkpoint/state_tensors.h"
 #include "trainers/cli/gradient_route.h"
 #include "trainers/loop/run_observer.h"
-#include "trainers/loop/training_step.h"
-#include "trainers/model/weights.h"
 #include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::cudnn_steps {
@@ -126,17 +126,17 @@ trainers::ResolvedRun run_of(const Asked& asked, int ranks) {
   request.optimizer.weight_decay = 1e-4;
   request.print_freq = 1;
   if (asked.half) {
-    request.precision = trainers::at_level(trainers::OptLevel::kO2);
-    request.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
+    request.precision = at_level(OptLevel::kO2);
+    request.precision.loss_scaling = LossScaling{.initial = 1024};
   }
   return run;
 }
 
 // Chooses every form that cuDNN has for the network's layers.
-void choose_forms(const Asked& asked, const trainers::PrecisionConfig& precision, Stream& stream) {
+void choose_forms(const Asked& asked, const PrecisionConfig& precision, Stream& stream) {
   const int64_t images = kImages / kShards;
   const auto network = make_network(asked, Device::kDry);
-  const trainers::StoredWeights stored(precision, *network);
+  const StoredWeights stored(precision, *network);
   Stream dry(Device::kDry);
   const Var x = nn::normalize_image(
       Tensor::empty({images, 3, asked.pixels, asked.pixels}, Dtype::kU8, Device::kDry),
@@ -164,12 +164,12 @@ void train(const Asked& asked, const comm::Launch& launch, const comm::Connectio
   }
   const auto network = make_network(asked, asked.device);
   trainers::Console console({.prints = false});
-  trainers::StepInputs inputs = trainers::step_inputs(run, images, ranks, stream, *network);
+  StepInputs inputs = trainers::step_inputs(run, images, ranks, stream, *network);
   inputs.exchange = route.exchange;
   const trainers::TrainingParts parts{std::move(inputs), run, console};
   trainers::RunLog log(nullptr, console);
   trainers::RunObserver observer(parts, log);
-  trainers::TrainingStep step(parts, trainers::step_range(parts), observer);
+  TrainingStep step(parts, trainers::step_range(parts), observer);
   observer.numerics().start(step.update().scaled());
   step.update().weights_were_written();
   const bench::Printer printer(ranks.rank() == 0 ? stdout : nullptr);
@@ -178,7 +178,7 @@ void train(const Asked& asked, const comm::Launch& launch, const comm::Connectio
     observer.numerics().read_scale(step.update(), number + 1);
     printer.print(fmt::format("loss {:.9g}\n", step.exchange_figures(false).losses.front()));
   }
-  printer.print(fmt::format("weights {:016x}\n", trainers::state_digest(*network)));
+  printer.print(fmt::format("weights {:016x}\n", state_digest(*network)));
 }
 
 int run(int argc, char** argv) {

@@ -17,7 +17,6 @@ using emulation::reset_runtime;
 using emulation::runtime_counters;
 using emulation::set_stream_order;
 using emulation::StreamOrder;
-using trainers::OptLevel;
 using trainers::ResolvedRun;
 
 struct Level {
@@ -47,7 +46,7 @@ int64_t launches_of(const char* op) {
 enum class Forms { kNone, kSums, kAll };
 
 // For the layers of a narrow ResNet on images of 8x8 that cuDNN has engines for.
-void choose_forms(Stream& stream, const trainers::PrecisionConfig& precision, Forms forms) {
+void choose_forms(Stream& stream, const PrecisionConfig& precision, Forms forms) {
   trainers::ModelOptions network = trainers::usual_network("resnet20");
   network.image = {3, 8, 8};
   for (const auto& call :

@@ -23,7 +23,6 @@ using emulation::runtime_counters;
 using emulation::set_stream_order;
 using emulation::StreamOrder;
 using kernels::ConvolutionPass;
-using trainers::OptLevel;
 using trainers::ResolvedRun;
 
 enum class Forms { kNone, kSums, kAll };
@@ -34,13 +33,13 @@ ResolvedRun run_of(OptLevel level, int64_t steps) {
   run.request.precision.level = level;
   if (level != OptLevel::kO0) {
     run.request.precision.master_weights = run.request.precision.keep_batchnorm_fp32 = true;
-    run.request.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
+    run.request.precision.loss_scaling = LossScaling{.initial = 1024};
   }
   return run;
 }
 
 // For the layers of a narrow ResNet on images of 8x8.
-void choose_forms(Stream& stream, const trainers::PrecisionConfig& precision, Forms forms) {
+void choose_forms(Stream& stream, const PrecisionConfig& precision, Forms forms) {
   trainers::ModelOptions network = trainers::usual_network("resnet20");
   network.image = {3, 8, 8};
   for (const auto& call :

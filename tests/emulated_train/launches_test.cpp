@@ -3,11 +3,11 @@
 
 #include "comm/gradient_reducer.h"
 #include "comm/single.h"
+#include "engine/update/weight_update.h"
 #include "kernels/conv/conv2d_fused.h"
 #include "nn/functional.h"
 #include "nn/resnet.h"
 #include "tests/emulation/runtime/fake_runtime.h"
-#include "trainers/loop/weight_update.h"
 #include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::launches_test {
@@ -24,7 +24,7 @@ struct ForgetsWork {
 };
 
 // As --autotune would, were each of them faster.
-void choose_all_forms(Stream& stream, const trainers::PrecisionConfig& precision) {
+void choose_all_forms(Stream& stream, const PrecisionConfig& precision) {
   trainers::ModelOptions network = trainers::usual_network("resnet50");
   network.image = {3, 64, 64};
   for (const auto& call :
@@ -38,7 +38,7 @@ std::map<std::string, int64_t, std::less<>> launches_of_a_step(bool fuses) {
   trainers::ResolvedRun run;
   run.request.device = Device::kCuda;
   run.request.epochs = 1;
-  run.request.precision.level = trainers::OptLevel::kO2;
+  run.request.precision.level = OptLevel::kO2;
   run.request.precision.master_weights = run.request.precision.keep_batchnorm_fp32 = true;
   run.request.precision.loss_scaling.emplace();
   run.request.optimizer.lr = 0.1;
@@ -49,7 +49,7 @@ std::map<std::string, int64_t, std::less<>> launches_of_a_step(bool fuses) {
   if (fuses) choose_all_forms(stream, run.request.precision);
   Mt19937 rng(1);
   nn::ResNet model(nn::Init{rng, Device::kCuda}, 50, {});
-  trainers::WeightUpdate update(run.request, run.batch.images, stream, model, 100);
+  WeightUpdate update(run.request, run.batch.images, stream, model, 100);
   comm::SingleCommunicator alone;
   std::vector<Var> parameters;
   std::vector<std::string> names;

@@ -14,7 +14,6 @@ using emulation::runtime_counters;
 using emulation::RuntimeCounters;
 using emulation::set_stream_order;
 using emulation::StreamOrder;
-using trainers::OptLevel;
 using trainers::ResolvedRun;
 
 struct Level {
@@ -40,7 +39,7 @@ ResolvedRun run_of(const Level& level, Device device, int64_t steps) {
   run.request.precision.dtype = level.dtype;
   run.request.precision.master_weights = level.level != OptLevel::kO3;
   run.request.precision.keep_batchnorm_fp32 = run.request.precision.master_weights;
-  if (level.scales) run.request.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
+  if (level.scales) run.request.precision.loss_scaling = LossScaling{.initial = 1024};
   run.request.optimizer.groups.rules = {{.pattern = "*.bias", .lr = 2, .weight_decay = 0.5}};
   return run;
 }
@@ -137,8 +136,7 @@ TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
   set_stream_order(StreamOrder::kLazy);
   ResolvedRun run = run_of(GetParam(), Device::kCuda, 14);
   run.request.eval_freq = 1;
-  if (GetParam().scales)
-    run.request.precision.loss_scaling = trainers::LossScaling{.initial = 0x1p28F};
+  if (GetParam().scales) run.request.precision.loss_scaling = LossScaling{.initial = 0x1p28F};
   add_all_that_acts_on_the_device(run);
   const TinyResult graph = train_tiny(run);
   EXPECT_GT(runtime_counters.graph_launches, 5);
@@ -151,7 +149,7 @@ TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
 // Muon's products are cuBLASLt's or our own there, and oneDNN's on the CPU.
 TEST_P(EmulatedCalls, MuonAndLambLearnWhatTheCpuLearnsAndTheGraphTheSame) {
   set_stream_order(StreamOrder::kLazy);
-  using enum trainers::OptimizerKind;
+  using enum OptimizerKind;
   for (const auto& [kind, muon_dtype] : {std::pair(kMuon, Dtype::kF32),
                                          std::pair(kMuon, Dtype::kBF16),
                                          std::pair(kLamb, Dtype::kF32)}) {

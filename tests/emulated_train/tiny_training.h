@@ -57,7 +57,7 @@ inline trainers::ResolvedRun tiny_run(Device device, int64_t steps) {
 }
 
 struct TinyResult {
-  trainers::TrainingResult training;
+  TrainingResult training;
   std::vector<Tensor> weights;  // on the CPU, and running statistics
 };
 
@@ -85,7 +85,7 @@ inline TinyResult train_tiny(
   Mt19937 rng(3);
   const std::unique_ptr<nn::Module> model = make(nn::Init{rng, run.request.device});
   trainers::Console console({.prints = false});
-  trainers::StepInputs inputs = trainers::step_inputs(run, data, alone, stream, *model);
+  StepInputs inputs = trainers::step_inputs(run, data, alone, stream, *model);
   inputs.pool_bytes = pool_bytes;
   trainers::Training training({std::move(inputs), run, console});
   TinyResult result{.training = training.run({}), .weights = {}};

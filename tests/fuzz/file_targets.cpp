@@ -7,14 +7,14 @@
 #include "core/timeline.h"
 #include "data/cifar10.h"
 #include "data/idx.h"
+#include "data/torch_file/pickle_reader.h"
+#include "data/torch_file/torch_file.h"
+#include "data/torch_file/zip_reader.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"
 #include "trainers/flight/describe_flight.h"
 #include "trainers/flight/read_flight.h"
-#include "trainers/torch_file/pickle_reader.h"
-#include "trainers/torch_file/torch_file.h"
-#include "trainers/torch_file/zip_reader.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -49,32 +49,31 @@ std::vector<std::string> weights_seeds() {
 
 void read_torch(std::string_view input) {
   const auto path = as_file(input);
-  (void)trainers::is_torch_file(path);
-  (void)trainers::read_torch_file(path);
+  (void)data::is_torch_file(path);
+  (void)data::read_torch_file(path);
 }
 
 std::vector<std::string> torch_seeds() {
   const auto path = scratch() / "seed";
   std::vector<std::string> seeds;
-  trainers::write_torch_file(path, small_weights());
+  data::write_torch_file(path, small_weights());
   seeds.push_back(testing::read_text(path));
-  trainers::write_torch_file(
-      path,
-      small_weights(),
-      trainers::ScalerState{{"scale", 65536.0}, {"growth_interval", int64_t{2000}}});
+  data::write_torch_file(path,
+                         small_weights(),
+                         data::ScalerState{{"scale", 65536.0}, {"growth_interval", int64_t{2000}}});
   seeds.push_back(testing::read_text(path));
   return seeds;
 }
 
 // In a file of its own a changed pickle has a wrong CRC.
 void read_torch_pickle(std::string_view input) {
-  (void)trainers::read_pickle(std::as_bytes(std::span(input)), "file");
+  (void)data::read_pickle(std::as_bytes(std::span(input)), "file");
 }
 
 std::vector<std::string> torch_pickle_seeds() {
   std::vector<std::string> seeds;
   for (const std::string& file : torch_seeds()) {
-    const trainers::ZipReader zip(as_file(file));
+    const data::ZipReader zip(as_file(file));
     for (const auto& [name, member] : zip.members()) {
       if (!name.ends_with("/data.pkl")) continue;
       std::string& seed = seeds.emplace_back(member.size, '\0');

@@ -18,7 +18,7 @@ PLANTED = {
         "offsets are read that are not there",
     ),
     "torch_file": (
-        "trainers/torch_file/zip_reader.cpp",
+        "data/torch_file/zip_reader.cpp",
         "refuse(fmt::format(\"its '{}' is not where the directory says\", printable(name)));",
         "refuse(fmt::format(\"its '{}' is not where the directory says\", name));",
         "control characters of a name reach the terminal",
@@ -30,7 +30,7 @@ PLANTED = {
         "control characters of a record reach the terminal",
     ),
     "torch_pickle": (
-        "trainers/torch_file/pickle_reader.cpp",
+        "data/torch_file/pickle_reader.cpp",
         'if (marks_.empty()) damaged("a mark is missing");',
         "",
         "the last mark of none",

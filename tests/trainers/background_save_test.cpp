@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "core/digest.h"
+#include "engine/update/make_optimizer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
-#include "trainers/model/make_optimizer.h"
 
 namespace lockstep::trainers::background_save_test {
 namespace {

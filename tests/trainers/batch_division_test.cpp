@@ -1,4 +1,4 @@
-#include "trainers/config/batch_division.h"
+#include "engine/settings/batch_division.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

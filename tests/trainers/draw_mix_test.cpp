@@ -1,4 +1,4 @@
-#include "trainers/loop/draw_mix.h"
+#include "engine/step/draw_mix.h"
 
 #include <cmath>
 #include <set>

@@ -1,5 +1,5 @@
 // Item 0.16: the EarlyStopping of tutorial 000.
-#include "trainers/model/early_stopping.h"
+#include "engine/update/early_stopping.h"
 
 #include <gtest/gtest.h>
 

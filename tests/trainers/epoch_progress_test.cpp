@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "trainers/loop/step_figures.h"
+#include "engine/step/step_figures.h"
 
 namespace lockstep::trainers::epoch_progress_test {
 namespace {

@@ -1,5 +1,5 @@
 // Evaluation counts every image once, or all ranks abandon it together.
-#include "trainers/loop/evaluate.h"
+#include "engine/evaluation/evaluate.h"
 
 #include <algorithm>
 #include <cstring>

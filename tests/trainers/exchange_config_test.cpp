@@ -1,4 +1,4 @@
-#include "trainers/config/exchange_config.h"
+#include "engine/settings/exchange_config.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

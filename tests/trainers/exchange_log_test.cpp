@@ -1,4 +1,4 @@
-#include "trainers/loop/exchange_log.h"
+#include "engine/step/exchange_log.h"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "engine/state/state_tensors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/state_tensors.h"
 
 namespace lockstep::trainers::export_weights_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/model/forward_views.h"
+#include "engine/evaluation/forward_views.h"
 
 #include <string>
 #include <vector>

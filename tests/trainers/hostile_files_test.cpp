@@ -10,12 +10,12 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
+#include "engine/state/weights_file.h"
 #include "kernels/support/onednn/version.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/resume.h"
-#include "trainers/checkpoint/weights_file.h"
 #include "trainers/cli/compare_ranks.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/debug/fault.h"

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "engine/update/schedule.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/record_ranges.h"
-#include "trainers/model/schedule.h"
 
 namespace lockstep::trainers::attack_record_test {
 namespace {

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/torch_file/pickled_tensor.h"
 #include "tests/trainers/made_torch_file.h"
-#include "trainers/torch_file/pickled_tensor.h"
 
 namespace lockstep::trainers::hostile_torch_file_test {
 namespace {

@@ -1,12 +1,12 @@
 // Compares airbench94's Lookahead in a run's weight updates with PyTorch, for weights and buffers.
 #include <gtest/gtest.h>
 
+#include "engine/update/weight_update.h"
 #include "kernels/elementwise/copy.h"
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/loop/weight_update.h"
 
 namespace lockstep::trainers::lookahead_airbench_test {
 namespace {

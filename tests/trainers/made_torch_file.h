@@ -10,10 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "data/torch_file/torch_file.h"
+#include "data/torch_file/zip_writer.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/torch_file/torch_file.h"
-#include "trainers/torch_file/zip_writer.h"
 
 namespace lockstep::trainers::made_torch_file {
 

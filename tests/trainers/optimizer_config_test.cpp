@@ -1,13 +1,13 @@
-#include "trainers/config/optimizer_config.h"
+#include "engine/settings/optimizer_config.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/update/make_optimizer.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/config/run_request.h"
-#include "trainers/model/make_optimizer.h"
 #include "trainers/report/run_report.h"
 
 namespace lockstep::trainers::optimizer_config_test {

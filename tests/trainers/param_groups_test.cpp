@@ -4,13 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/update/parameter_groups.h"
+#include "engine/update/weight_update.h"
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/loop/weight_update.h"
-#include "trainers/model/parameter_groups.h"
 
 namespace lockstep::trainers::param_groups_test {
 namespace {

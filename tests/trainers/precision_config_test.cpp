@@ -1,4 +1,4 @@
-#include "trainers/config/precision_config.h"
+#include "engine/settings/precision_config.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

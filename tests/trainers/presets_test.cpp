@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/settings/optimizer_config.h"
+#include "engine/update/schedule.h"
 #include "tests/support/golden.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/config/optimizer_config.h"
 #include "trainers/config/run_request.h"
-#include "trainers/model/schedule.h"
 
 namespace lockstep::trainers::presets_test {
 namespace {

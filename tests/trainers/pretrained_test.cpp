@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "core/safetensors.h"
+#include "engine/state/state_tensors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/state_tensors.h"
 
 namespace lockstep::trainers::pretrained_test {
 namespace {

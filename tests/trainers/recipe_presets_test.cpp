@@ -7,13 +7,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/settings/batch_division.h"
+#include "engine/settings/optimizer_config.h"
+#include "engine/update/schedule.h"
 #include "tests/support/golden.h"
 #include "tests/trainers/options_of.h"
-#include "trainers/config/batch_division.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/config/optimizer_config.h"
 #include "trainers/config/run_request.h"
-#include "trainers/model/schedule.h"
 #include "trainers/report/run_report.h"
 
 namespace lockstep::trainers::recipe_presets_test {

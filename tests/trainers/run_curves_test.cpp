@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "engine/results/step_times.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/report/number_text.h"
-#include "trainers/report/step_times.h"
 #include "trainers/runs/curve.h"
 #include "trainers/runs/html.h"
 

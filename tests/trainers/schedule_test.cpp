@@ -1,4 +1,4 @@
-#include "trainers/model/schedule.h"
+#include "engine/update/schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainers/loop/skipped_photos.h"
+#include "engine/step/skipped_photos.h"
 
 #include <mutex>
 

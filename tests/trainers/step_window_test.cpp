@@ -7,7 +7,7 @@
 
 #include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
-#include "trainers/loop/step_figures.h"
+#include "engine/step/step_figures.h"
 
 namespace lockstep::trainers::step_window_test {
 namespace {

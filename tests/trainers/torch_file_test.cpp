@@ -1,14 +1,14 @@
-#include "trainers/torch_file/torch_file.h"
+#include "data/torch_file/torch_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "engine/state/state_tensors.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/resume.h"
-#include "trainers/checkpoint/state_tensors.h"
 
 namespace lockstep::trainers::torch_file_test {
 namespace {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/settings/exchange_config.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/config/exchange_config.h"
 #include "trainers/config/run_request.h"
 #include "trainers/report/tutorial_lines.h"
 

@@ -1,4 +1,4 @@
-#include "trainers/loop/weight_update.h"
+#include "engine/update/weight_update.h"
 
 #include <algorithm>
 #include <limits>

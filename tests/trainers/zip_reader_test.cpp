@@ -1,6 +1,6 @@
 // The zip files that torch.save writes, and others.
 
-#include "trainers/torch_file/zip_reader.h"
+#include "data/torch_file/zip_reader.h"
 
 #include <span>
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/folder.h"
+#include "engine/state/state_tensors.h"
 #include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/checkpoint/state_tensors.h"
 
 namespace lockstep::trainers {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/update/training_position.h"
 #include "trainers/report/evaluation_record.h"
-#include "trainers/report/training_position.h"
 
 namespace lockstep::trainers {
 

@@ -9,10 +9,10 @@
 #include "core/error.h"
 #include "core/safetensors_header.h"
 #include "core/words.h"
+#include "data/torch_file/torch_file.h"
+#include "engine/state/state_tensors.h"
 #include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/checkpoint/state_tensors.h"
 #include "trainers/config/file_json.h"
-#include "trainers/torch_file/torch_file.h"
 
 namespace lockstep::trainers {
 namespace {

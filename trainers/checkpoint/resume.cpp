@@ -12,10 +12,10 @@
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "core/words.h"
+#include "data/torch_file/torch_file.h"
+#include "engine/update/schedule.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/config/run_files.h"
-#include "trainers/model/schedule.h"
-#include "trainers/torch_file/torch_file.h"
 
 namespace lockstep::trainers {
 namespace {

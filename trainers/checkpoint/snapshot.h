@@ -8,10 +8,10 @@
 #include "core/folder.h"
 #include "core/stream.h"
 #include "core/tensor.h"
+#include "engine/state/state_tensors.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 #include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/checkpoint/state_tensors.h"
 
 namespace lockstep::trainers {
 

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/update/training_position.h"
 #include "trainers/checkpoint/record_ranges.h"
 #include "trainers/config/file_json.h"
-#include "trainers/report/training_position.h"
 
 namespace lockstep::trainers {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "engine/update/early_stopping.h"
+#include "engine/update/schedule.h"
 #include "kernels/optim/loss_scale.h"
-#include "trainers/model/early_stopping.h"
-#include "trainers/model/schedule.h"
 
 namespace lockstep::trainers {
 

@@ -1,8 +1,8 @@
 // Warns users before the first step about the machine and about their flags.
 #pragma once
 
+#include "engine/settings/batch_division.h"
 #include "trainers/cli/train_run.h"
-#include "trainers/config/batch_division.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/report/console.h"
 

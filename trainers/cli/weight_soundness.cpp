@@ -6,8 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "engine/state/state_tensors.h"
 #include "trainers/checkpoint/checkpoint_reports.h"
-#include "trainers/checkpoint/state_tensors.h"
 
 namespace lockstep::trainers {
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "core/error.h"
+#include "engine/results/training_result.h"
 #include "nn/module.h"
-#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

@@ -4,10 +4,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/settings/exchange_config.h"
+#include "engine/settings/optimizer_config.h"
+#include "engine/settings/precision_config.h"
 #include "trainers/config/augmentation_config.h"
-#include "trainers/config/exchange_config.h"
-#include "trainers/config/optimizer_config.h"
-#include "trainers/config/precision_config.h"
 #include "trainers/config/run_request.h"
 #include "trainers/options/command_line.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "data/codecs/image.h"
-#include "trainers/config/choice_names.h"
+#include "engine/settings/choice_names.h"
 
 namespace lockstep::trainers {
 

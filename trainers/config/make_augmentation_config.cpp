@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
-#include "trainers/config/choice_names.h"
+#include "engine/settings/choice_names.h"
 #include "trainers/config/config_from_flags.h"
 
 namespace lockstep::trainers {

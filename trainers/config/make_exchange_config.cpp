@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "trainers/config/choice_names.h"
+#include "engine/settings/choice_names.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/config/rank_machine.h"
 

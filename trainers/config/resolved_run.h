@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "trainers/config/batch_division.h"
+#include "engine/settings/batch_division.h"
 #include "trainers/config/run_request.h"
 
 namespace lockstep::trainers {

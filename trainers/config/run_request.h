@@ -6,11 +6,11 @@
 #include <string>
 
 #include "data/photo_options.h"
+#include "engine/settings/batch_division.h"
+#include "engine/settings/early_stopping_config.h"
+#include "engine/settings/training_settings.h"
 #include "kernels/image/normalize_image.h"
 #include "trainers/config/augmentation_config.h"
-#include "trainers/config/batch_division.h"
-#include "trainers/config/early_stopping_config.h"
-#include "trainers/config/training_settings.h"
 
 namespace lockstep::trainers {
 

@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "core/safetensors.h"
+#include "engine/evaluation/evaluate.h"
+#include "engine/step/training_step.h"
 #include "trainers/config/run_request.h"
-#include "trainers/loop/evaluate.h"
 #include "trainers/loop/find_mistakes.h"
 #include "trainers/loop/save_logits.h"
 #include "trainers/loop/training_parts.h"
-#include "trainers/loop/training_step.h"
 #include "trainers/report/console.h"
 #include "trainers/report/mistakes.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/communicator.h"
 #include "data/dataset.h"
-#include "trainers/loop/evaluate.h"
+#include "engine/evaluation/evaluate.h"
 #include "trainers/report/mistakes.h"
 
 namespace lockstep::trainers {

@@ -7,7 +7,7 @@
 
 #include "core/round_up.h"
 #include "data/codecs/decode_image.h"
-#include "trainers/loop/training_batches.h"
+#include "engine/step/training_batches.h"
 #include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {

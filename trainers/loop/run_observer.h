@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "engine/step/step_observer.h"
 #include "trainers/debug/fault.h"
-#include "trainers/loop/step_observer.h"
 #include "trainers/loop/step_timeline.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"

@@ -4,17 +4,17 @@
 #include <optional>
 #include <span>
 
-#include "trainers/checkpoint/state_tensors.h"
+#include "engine/results/training_result.h"
+#include "engine/state/state_tensors.h"
+#include "engine/step/step_figures.h"
+#include "engine/step/training_step.h"
+#include "engine/update/early_stopping.h"
 #include "trainers/loop/evaluate_training.h"
 #include "trainers/loop/run_observer.h"
-#include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_saves.h"
-#include "trainers/loop/training_step.h"
-#include "trainers/model/early_stopping.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/run_log.h"
-#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "trainers/loop/training_batches.h"
+#include "engine/step/training_batches.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers {

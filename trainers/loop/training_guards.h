@@ -8,12 +8,12 @@
 
 #include "comm/replicas.h"
 #include "core/communicator.h"
+#include "engine/step/step_figures.h"
+#include "engine/update/weight_update.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 #include "trainers/debug/black_box.h"
-#include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_parts.h"
-#include "trainers/loop/weight_update.h"
 #include "trainers/report/run_log.h"
 
 namespace lockstep::trainers {

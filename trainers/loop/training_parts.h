@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/step/step_inputs.h"
+#include "engine/update/training_position.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/debug/fault.h"
 #include "trainers/debug/replay_plan.h"
-#include "trainers/loop/step_inputs.h"
 #include "trainers/report/console.h"
-#include "trainers/report/training_position.h"
 
 namespace lockstep::trainers {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/step/training_step.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
 #include "trainers/checkpoint/kept_state.h"
 #include "trainers/loop/training_parts.h"
-#include "trainers/loop/training_step.h"
 
 namespace lockstep::trainers {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "engine/settings/batch_division.h"
 #include "nn/module.h"
-#include "trainers/config/batch_division.h"
 #include "trainers/config/run_request.h"
 
 namespace lockstep::trainers {

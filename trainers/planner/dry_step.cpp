@@ -6,12 +6,12 @@
 
 #include "core/mt19937.h"
 #include "core/tensor.h"
+#include "engine/evaluation/forward_views.h"
+#include "engine/update/make_optimizer.h"
+#include "engine/update/weights.h"
 #include "kernels/image/mix_images.h"
 #include "nn/functional.h"
-#include "trainers/model/forward_views.h"
 #include "trainers/model/layer_names.h"
-#include "trainers/model/make_optimizer.h"
-#include "trainers/model/weights.h"
 
 namespace lockstep::trainers {
 namespace {

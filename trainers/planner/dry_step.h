@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/stream.h"
-#include "trainers/config/optimizer_config.h"
-#include "trainers/config/precision_config.h"
-#include "trainers/config/test_views.h"
+#include "engine/settings/optimizer_config.h"
+#include "engine/settings/precision_config.h"
+#include "engine/settings/test_views.h"
 #include "trainers/model/models.h"
 
 namespace lockstep::trainers {

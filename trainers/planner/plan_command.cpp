@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "trainers/config/batch_division.h"
+#include "engine/settings/batch_division.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/planner/memory_plan.h"
 #include "trainers/planner/training_plan.h"

@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "trainers/report/metrics.h"
-#include "trainers/report/training_result.h"
+#include "engine/results/metrics.h"
+#include "engine/results/training_result.h"
 
 namespace lockstep::trainers {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/atomic_file.h"
-#include "trainers/report/training_result.h"
+#include "engine/results/training_result.h"
 
 namespace lockstep::trainers {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainers/config/batch_division.h"
+#include "engine/settings/batch_division.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/run_request.h"
 

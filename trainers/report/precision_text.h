@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainers/config/precision_config.h"
+#include "engine/settings/precision_config.h"
 
 namespace lockstep::trainers {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "core/function_ref.h"
+#include "engine/results/training_result.h"
 #include "trainers/report/console.h"
 #include "trainers/report/event_file.h"
 #include "trainers/report/event_values.h"
-#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

@@ -14,10 +14,10 @@
 #include "comm/gradient_reducer.h"
 #include "comm/handshake.h"
 #include "core/error.h"
+#include "engine/results/training_result.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/options/command_line.h"
 #include "trainers/report/evaluation_record.h"
-#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 
@@ -42,7 +42,7 @@ struct RunPlan {
   std::string plan_choices = {};  // as ResolvedRun's
   int64_t steps_per_epoch = 0;
   int64_t last_step = 0;           // the run's last step; 0: it trains nothing
-  std::vector<int64_t> same_bits;  // rank counts (trainers/config/batch_division.h)
+  std::vector<int64_t> same_bits;  // rank counts (engine/settings/batch_division.h)
 };
 
 RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets);

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "engine/results/training_result.h"
 #include "nn/module.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/report/console.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_place.h"
 #include "trainers/report/run_record.h"
-#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

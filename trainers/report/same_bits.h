@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "trainers/config/batch_division.h"
-#include "trainers/config/exchange_config.h"
+#include "engine/settings/batch_division.h"
+#include "engine/settings/exchange_config.h"
 
 namespace lockstep::trainers {
 

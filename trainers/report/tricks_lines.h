@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainers/report/training_result.h"
+#include "engine/results/training_result.h"
 
 namespace lockstep::trainers {
 

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/digest.h"
-#include "trainers/loop/step_figures.h"
+#include "engine/step/step_figures.h"
 #include "trainers/report/number_text.h"
 
 namespace lockstep::trainers {

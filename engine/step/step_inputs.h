@@ -1,0 +1,49 @@
+// Inputs of the steps of a training.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "comm/device_exchange.h"
+#include "comm/gradient_reducer.h"
+#include "core/communicator.h"
+#include "core/stream.h"
+#include "data/dataset.h"
+#include "engine/settings/batch_division.h"
+#include "engine/settings/image_changes.h"
+#include "engine/settings/training_settings.h"
+#include "nn/module.h"
+
+namespace lockstep {
+
+// Calls to whoever runs the training; each may be empty.
+struct StepHost {
+  std::function<void(const std::string& text)> warn = {};  // on rank 0, of a skipped image
+  std::function<bool()> asked_to_stop = {};                // whether this rank was
+};
+
+// References are borrowed.
+struct StepInputs {
+  const TrainingSettings& settings;
+  const BatchDivision& batch;
+  const data::DatasetPair& data;
+  Communicator& ranks;
+  Stream& stream;
+  nn::Module& model;
+  ImageChanges changes = {};
+  bool as_graph = false;  // on CUDA, a step is given to the device as one recorded graph
+  StepHost host = {};
+  comm::BucketExchange bucket_exchange = {};  // empty: as the settings ask for it
+  comm::MakeDeviceExchange exchange = {};     // how gradients on GPUs travel; empty: over `ranks`
+  int64_t pool_bytes = 0;  // on a GPU, of what steps and evaluations make; 0: not known
+};
+
+// Counted from step 0 of epoch 0.
+struct StepRange {
+  int64_t per_epoch = 0;
+  int64_t first = 0;  // of this process
+  int64_t end = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,174 @@
+#include "engine/update/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/core.h>
+
+#include "core/check.h"
+
+namespace lockstep {
+namespace {
+
+// As PyTorch has it: the top lies at pct_start * length - 1, the bottom at the last step.
+double one_cycle(const OneCycleConfig& config, int64_t at, int64_t length) {
+  const double first = 1 / config.div;
+  const double top = config.pct_start * static_cast<double>(length) - 1;
+  const auto last = static_cast<double>(length - 1);
+  const double now = std::min(static_cast<double>(at), last);
+  const auto between = [](double from, double to, double part) {
+    return to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * part));
+  };
+  if (now <= top) return top == 0 ? 1 : between(first, 1, now / top);
+  return between(1, first / config.final_div, (now - top) / (last - top));
+}
+
+double triangular(const TriangularConfig& config, int64_t at, int64_t length) {
+  const auto part = [](int64_t done, int64_t all) {
+    return static_cast<double>(done) / static_cast<double>(all);
+  };
+  const auto rise = static_cast<int64_t>(static_cast<double>(length) * config.peak);
+  if (at < rise) return config.start + (1 - config.start) * part(at, rise);
+  return at == rise ? 1 : 1 - (1 - config.end) * part(at - rise, length - rise);
+}
+
+}  // namespace
+
+bool Plateau::calls_for_cut(double loss, double accuracy) {
+  const double watched = config_.on_accuracy ? accuracy : loss;
+  const double metric = config_.upwards ? -watched : watched;
+  const double threshold = config_.upwards ? 1 + config_.threshold : 1 - config_.threshold;
+  if (metric < state_.best * threshold) {
+    state_.best = metric;
+    state_.bad_epochs = 0;
+  } else {
+    ++state_.bad_epochs;
+  }
+  if (state_.bad_epochs <= config_.patience) return false;
+  state_.bad_epochs = 0;
+  return true;
+}
+
+Schedule::Schedule(const ScheduleConfig& config,
+                   double base_lr,
+                   double epochs,
+                   int64_t steps_per_epoch)
+    : config_(config),
+      base_lr_(base_lr),
+      epochs_(epochs),
+      steps_per_epoch_(steps_per_epoch),
+      plateau_(config.plateau) {
+  LS_CHECK(steps_per_epoch >= 1, "[schedule] steps per epoch: got {}", steps_per_epoch);
+}
+
+double Schedule::lr(int64_t step) const {
+  return base_lr_ * warmup_factor(step) * factor(step);
+}
+
+double Schedule::warmup_factor(int64_t step) const {
+  const WarmupConfig& warmup = config_.warmup;
+  if (step >= warmup.epochs * steps_per_epoch_) return after_warmup(step / steps_per_epoch_);
+  const bool each_step = config_.on_updates || warmup.method == WarmupMethod::kApex;
+  const auto done = static_cast<double>(each_step ? step : step / steps_per_epoch_);
+  const auto length =
+      static_cast<double>(each_step ? warmup.epochs * steps_per_epoch_ : warmup.epochs);
+  switch (warmup.method) {
+    case WarmupMethod::kLinear:
+    case WarmupMethod::kFrozenCosine:
+      return warmup.decay + (1 - warmup.decay) * done / length;
+    case WarmupMethod::kFromOne:
+      return (done + 1) / length;
+    case WarmupMethod::kApex:
+      break;
+  }
+  return (done + 2) / length;
+}
+
+double Schedule::after_warmup(int64_t epoch) const {
+  const WarmupConfig& warmup = config_.warmup;
+  if (warmup.method != WarmupMethod::kFrozenCosine || epoch <= warmup.epochs) return 1;
+  const auto rest = static_cast<double>(std::max(steps_of(epochs_, 1) - warmup.epochs, int64_t{1}));
+  return (1 + std::cos(std::numbers::pi / rest)) / 2;
+}
+
+double Schedule::factor(int64_t step) const {
+  const int64_t begin = config_.warmup.is_prefix ? config_.warmup.epochs : 0;
+  const int64_t epoch = std::max(step / steps_per_epoch_ - begin, int64_t{0});  // of cuts
+  const auto after_cuts = [&](int64_t cuts) {
+    return std::pow(config_.gamma, static_cast<double>(cuts));
+  };
+  switch (config_.kind) {
+    case ScheduleKind::kConst:
+      return 1;
+    case ScheduleKind::kStep:
+      return after_cuts(epoch / config_.step_size);
+    case ScheduleKind::kMultiStep:
+      return after_cuts(
+          std::ranges::count_if(config_.milestones, [&](int64_t cut) { return cut <= epoch; }));
+    case ScheduleKind::kCosine:
+      return config_.min_factor +
+             (1 - config_.min_factor) * (1 + std::cos(std::numbers::pi * progress(step))) / 2;
+    case ScheduleKind::kLinear:
+      return 1 - progress(step);
+    case ScheduleKind::kPoly:
+      return std::pow(1 - progress(step), config_.power);
+    case ScheduleKind::kOneCycle: {
+      const Place current = place(step);
+      return one_cycle(config_.one_cycle, current.position, current.length);
+    }
+    case ScheduleKind::kTriangular: {
+      const Place current = place(step);
+      return triangular(config_.triangular, current.position, current.length);
+    }
+    case ScheduleKind::kPlateau:
+      break;
+  }
+  return plateau_factor_;
+}
+
+Schedule::Place Schedule::place(int64_t step) const {
+  const int64_t unit = config_.on_updates ? 1 : steps_per_epoch_;
+  const int64_t warm = config_.warmup.epochs * steps_per_epoch_ / unit;
+  const int64_t begin = config_.warmup.is_prefix ? warm : 0;
+  const int64_t end = steps_of(epochs_, steps_per_epoch_ / unit);
+  const int64_t position = step / unit < warm ? 0 : std::min(step / unit, end);
+  return {std::max(position - begin, int64_t{0}), end - begin};
+}
+
+double Schedule::progress(int64_t step) const {
+  const Place current = place(step);
+  return current.position == 0
+             ? 0
+             : static_cast<double>(current.position) / static_cast<double>(current.length);
+}
+
+std::optional<double> Schedule::end_epoch(int64_t epoch, double validation_loss, double accuracy) {
+  if (!watches_validation()) return std::nullopt;
+  if (epoch <= config_.warmup.epochs) plateau_factor_ = 1;
+  if (!plateau_.calls_for_cut(validation_loss, accuracy)) return std::nullopt;
+  constexpr double kMinChange = 1e-8;  // of the rate, as in PyTorch
+  const double next = lr((epoch + 1) * steps_per_epoch_);
+  if (!(next - next * config_.gamma > kMinChange)) return std::nullopt;
+  plateau_factor_ *= config_.gamma;
+  return next * config_.gamma;
+}
+
+std::string Schedule::metric() const {
+  const PlateauConfig& plateau = config_.plateau;
+  return fmt::format(
+      "{}, {}", plateau.on_accuracy ? "acc" : "loss", plateau.upwards ? "max" : "min");
+}
+
+std::optional<ScheduleState> Schedule::state() const {
+  if (!watches_validation()) return std::nullopt;
+  return ScheduleState{.factor = plateau_factor_, .plateau = plateau_.state(), .metric = metric()};
+}
+
+void Schedule::restore(const std::optional<ScheduleState>& state) {
+  if (!watches_validation() || !state) return;
+  plateau_factor_ = state->factor;
+  if (state->metric.empty() || state->metric == metric()) plateau_.restore(state->plateau);
+}
+
+}  // namespace lockstep
