@@ -41,8 +41,11 @@ enum class Remedy : uint8_t {
   kDigits,         // another folder, or the digits that are built in
   kShapes,         // another folder, or the shapes that are built in
   kDataset,        // another folder, or the name of the data set in it
+  kSmallerRate,    // a smaller learning rate, or clipped gradients
+  kNetwork,        // another network
+  kClassNames,     // a list of what the network's outputs stand for
 };
-inline constexpr Remedy kLastRemedy = Remedy::kDataset;
+inline constexpr Remedy kLastRemedy = Remedy::kClassNames;
 
 // Base of all exceptions that the engine throws. `why` and `hint` may be empty.
 class Error : public std::runtime_error {

@@ -12,148 +12,84 @@
 #include "comm/gather.h"
 #include "comm/replicas.h"
 #include "core/error.h"
+#include "core/json_list.h"
+#include "core/words.h"
+#include "engine/check_options.h"
 #include "engine/compare_trainings.h"
+#include "engine/evaluation/evaluate.h"
 #include "engine/settings/batch_division.h"
+#include "engine/settings/usual_images.h"
+#include "engine/state/class_names.h"
 #include "engine/state/weights_file.h"
 #include "engine/step/training_step.h"
-#include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/checkpoint/output_classes.h"
-#include "trainers/config/resolved_run.h"
-#include "trainers/loop/evaluate_training.h"
-#include "trainers/loop/run_observer.h"
-#include "trainers/loop/training_data.h"
-#include "trainers/loop/training_guards.h"
-#include "trainers/options/flag_table.h"
-#include "trainers/report/errors.h"
 
 namespace lockstep {
 namespace {
 
-OptimizerConfig optimizer_config(const TrainerOptions& options) {
-  const OptimizerOptions& wanted = options.optimizer;
-  const ScheduleOptions& schedule = options.schedule;
-  OptimizerConfig config{.lr = wanted.lr,
-                         .momentum = wanted.momentum,
-                         .nesterov = wanted.nesterov,
-                         .weight_decay = wanted.weight_decay,
-                         .clip_grad_norm = wanted.clip_grad_norm};
-  switch (wanted.kind) {
-    case OptimizerKind::kSgd:
-      config.kind = OptimizerKind::kSgd;
-      break;
-    case OptimizerKind::kAdam:
-      config.kind = OptimizerKind::kAdam;
-      break;
-    case OptimizerKind::kAdamW:
-      config.kind = OptimizerKind::kAdamW;
-      break;
-  }
-  switch (schedule.kind) {
-    case ScheduleKind::kConstant:
-      config.schedule.kind = ScheduleKind::kConst;
-      break;
-    case ScheduleKind::kStep:
-      config.schedule.kind = ScheduleKind::kStep;
-      break;
-    case ScheduleKind::kCosine:
-      config.schedule.kind = ScheduleKind::kCosine;
-      break;
-  }
-  config.schedule.step_size = schedule.step_epochs;
-  config.schedule.gamma = schedule.gamma;
-  config.schedule.warmup.epochs = schedule.warmup_epochs;
-  return config;
-}
-
-PrecisionConfig precision_config(const TrainerOptions& options) {
-  if (options.precision.level < 0 || options.precision.level > 3) {
-    throw UsageError(fmt::format("precision.level {} does not exist", options.precision.level),
-                     "levels are Apex's O0 to O3",
-                     "a number from 0 to 3");
-  }
-  if (options.precision.half != Dtype::kF16 && options.precision.half != Dtype::kBF16) {
-    throw UsageError(
-        "precision.half is not a 16-bit type", "activations are kept in it", "kF16 or kBF16");
-  }
-  PrecisionConfig config = at_level(static_cast<OptLevel>(options.precision.level));
-  config.dtype = options.precision.half;
+PrecisionConfig precision_config(const PrecisionOptions& options) {
+  PrecisionConfig config = at_level(static_cast<OptLevel>(options.level));
+  config.dtype = options.half;
   config.loss_scaling = usual_loss_scaling(config.level, config.dtype);
   return config;
 }
 
-// Errors: UsageError, unless `value` is in the range that `required` tells.
-void require(bool in_range, const char* name, double value, const char* required) {
-  if (in_range) return;
-  throw UsageError(fmt::format("{} is {:g}", name, value), "it is out of range", required);
-}
-
-// Errors: UsageError, unless the programs' flag takes `value`.
-template <class Number>
-void require_as(const char* flag_name, const char* name, Number value) {
-  const trainers::Flag& flag = *trainers::find_flag(fmt::format("--{}", flag_name));
-  const auto number = static_cast<double>(value);
-  const std::string range = trainers::allowed_numbers(flag, number);
-  require(trainers::is_allowed(flag, number), name, number, range.c_str());
-}
-
 // Errors: UsageError.
-void check_ranges(const TrainerOptions& options) {
-  const OptimizerOptions& optimizer = options.optimizer;
-  const ScheduleOptions& schedule = options.schedule;
-  require_as("global-batch-size", "batch", options.batch);
-  require_as("val-batch-size", "test_batch", options.test_batch);
-  require_as("epochs", "epochs", options.epochs);
-  require_as("threads", "rank.threads", options.rank.threads);
-  require_as("workers", "rank.workers", options.rank.workers);
-  require_as("lr", "optimizer.lr", optimizer.lr);
-  require_as("momentum", "optimizer.momentum", optimizer.momentum);
-  require(!optimizer.nesterov || optimizer.kind != OptimizerKind::kSgd || optimizer.momentum > 0,
-          "optimizer.momentum",
-          optimizer.momentum,
-          "a number above 0 with nesterov");
-  require_as("weight-decay", "optimizer.weight_decay", optimizer.weight_decay);
-  require_as("clip-grad-norm", "optimizer.clip_grad_norm", optimizer.clip_grad_norm);
-  require_as("lr-gamma", "schedule.gamma", schedule.gamma);
-  require_as("warmup-epochs", "schedule.warmup_epochs", schedule.warmup_epochs);
-  require_as("lr-step-size", "schedule.step_epochs", schedule.step_epochs);
-  require_as("shards", "shards", options.shards.value_or(1));
-  require_as("bn-groups", "batch_norm_groups", options.batch_norm_groups.value_or(1));
-  require(options.label_smoothing >= 0 && options.label_smoothing < 1,
-          "label_smoothing",
-          options.label_smoothing,
-          "a number from 0 to below 1");
-}
-
-// Settings that do not depend on the images. Errors: UsageError.
-trainers::RunRequest request_of(const TrainerOptions& options) {
+TrainingSettings settings_of(const TrainerOptions& options) {
   check_ranges(options);
-  trainers::RunRequest request;
-  request.workers = options.rank.workers;
-  request.val_batch_size = options.test_batch;
-  request.epochs = static_cast<double>(options.epochs);
-  request.optimizer = optimizer_config(options);
-  request.loss.label_smoothing = options.label_smoothing;
-  request.seeds = {options.seed, options.seed, options.seed};
-  request.batch.global = options.batch;
-  request.batch.shards = options.shards;
-  request.batch.bn_groups = options.batch_norm_groups;
-  request.batch.names = {};
-  request.precision = precision_config(options);
-  request.device = options.rank.device;
-  request.print_freq = 1;
-  return request;
+  TrainingSettings settings;
+  settings.device = options.rank.device;
+  settings.epochs = static_cast<double>(options.epochs);
+  settings.optimizer = options.optimizer;
+  settings.schedule = options.schedule;
+  settings.loss.label_smoothing = options.label_smoothing;
+  settings.seeds = {options.seed, options.seed, options.seed};
+  settings.precision = precision_config(options.precision);
+  settings.workers = options.rank.workers;
+  settings.test.batch = options.test_batch;
+  return settings;
 }
 
-trainers::ResolvedRun resolve(const TrainerOptions& options,
-                              Communicator& ranks,
-                              const data::DatasetPair& images) {
-  trainers::ResolvedRun run{.request = request_of(options)};
-  const std::vector<int64_t> threads = comm::gather_value(ranks, int64_t{options.rank.threads});
-  run.threads = *std::ranges::min_element(threads);
-  const trainers::RunRequest& request = run.request;
-  run.batch = divide_batch(request.batch, request.device, ranks.size(), run.threads);
-  check_steps(request.batch, run.batch, images.train->size());
-  return run;
+ImageChanges changes_of(const TrainerOptions& options, const data::Dataset& train) {
+  ImageChanges changes;
+  changes.augmentation = options.images.augmentation.value_or(usual_augmentation(train));
+  changes.augmentation.seed = options.seed;
+  changes.normalize = options.images.normalize.value_or(usual_normalization(train));
+  return changes;
+}
+
+int64_t fewest_threads(Communicator& ranks, const TrainerOptions& options) {
+  return std::ranges::min(comm::gather_value(ranks, int64_t{options.rank.threads}));
+}
+
+// Errors: UsageError where the batch does not fit the ranks or the images.
+BatchDivision divide(const TrainerOptions& options,
+                     int64_t threads,
+                     Communicator& ranks,
+                     const data::Dataset& train) {
+  const BatchRequest asked{
+      .global = options.batch, .shards = options.shards, .bn_groups = options.batch_norm_groups};
+  const BatchDivision batch = divide_batch(asked, options.rank.device, ranks.size(), threads);
+  check_steps(asked, batch, train.size());
+  return batch;
+}
+
+StepRange range_of(const TrainingSettings& settings, int64_t per_epoch) {
+  return {.per_epoch = per_epoch, .end = settings.steps(per_epoch)};
+}
+
+// "bees", as files record the names of class folders.
+std::vector<std::string> printable_names(const data::Dataset& images) {
+  std::vector<std::string> names = images.class_names();
+  for (std::string& name : names) name = printable(name, std::string::npos);
+  return names;
+}
+
+Error known_error(const std::exception& error) {
+  if (const auto* known = dynamic_cast<const Error*>(&error)) return *known;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return EnvironmentError("out of memory", "a file needs more", "a machine with more memory");
+  }
+  return EnvironmentError(error.what(), "the system refused", "another file or folder");
 }
 
 // Calls body() on rank 0. Errors: on all ranks CheckpointError where it throws that, else
@@ -165,7 +101,7 @@ void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
     try {
       body();
     } catch (const std::exception& error) {
-      const Error known = trainers::as_error(error);
+      const Error known = known_error(error);
       code = known.code();
       parts[0] = known.what();
       parts[1] = known.why();
@@ -177,23 +113,6 @@ void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
   for (std::string& part : parts) part = comm::broadcast_text(ranks, part);
   if (code == ExitCode::kCheckpoint) throw CheckpointError(parts[0], parts[1], parts[2]);
   throw EnvironmentError(parts[0], parts[1], parts[2]);
-}
-
-// Reads weights on rank 0; returns the file's metadata. Errors: CheckpointError.
-trainers::Texts read_into(nn::Module& network,
-                          const std::filesystem::path& file,
-                          Classifier classifier) {
-  try {
-    WeightsFile weights(file);
-    weights.load_into(network, classifier);
-    return weights.metadata();
-  } catch (const CheckpointError& error) {
-    const bool names_flags = error.hint().find("--") != std::string::npos;  // the programs'
-    if (!names_flags) throw;
-    throw CheckpointError(error.what(),
-                          error.why(),
-                          "the network that the file was made with, names as torchvision's");
-  }
 }
 
 // Calls body(), which runs the network. Errors: its own, in a Trainer's terms; a ShapeError gets
@@ -225,70 +144,97 @@ auto with_errors_of_a_trainer(const data::Dataset& images, Body&& body) {
   }
 }
 
+class ListenedSteps final : public StepObserver {
+ public:
+  explicit ListenedSteps(TapeListener* listener) : listener_(listener) {}
+
+  bool needs_host() override { return listener_ != nullptr; }
+  TapeListener* listener(const Shards& /*shards*/) override { return listener_; }
+
+ private:
+  TapeListener* const listener_;
+};
+
 }  // namespace
 
 // Members are constructed in this order: later ones refer to earlier ones.
 struct Trainer::Impl {
-  Impl(Communicator& communicator,
+  Impl(Communicator& ranks,
        nn::Module& network,
        data::DatasetPair images,
-       const TrainerOptions& options)
-      : ranks(communicator),
-        data(std::move(images)),
-        run(resolve(options, ranks, data)),
-        stream(options.rank.device,
-               options.rank.device == Device::kCpu ? static_cast<int>(run.threads) : 1),
-        console({.prints = ranks.rank() == 0 && options.warn != nullptr,
-                 .quiet = true,
-                 .progress = trainers::ProgressMode::kNone,
-                 .sink = options.warn}),
-        parts{inputs(network), run, console},
-        range(trainers::step_range(parts)),
-        log(nullptr, console),
-        observer(parts, log),
-        step(parts, range, observer),
-        evaluation(parts, step) {
+       const TrainerOptions& options,
+       const TrainerHooks& hooks)
+      : data(std::move(images)),
+        settings(settings_of(options)),
+        threads(fewest_threads(ranks, options)),
+        batch(divide(options, threads, ranks, *data.train)),
+        stream(settings.device, settings.device == Device::kCpu ? static_cast<int>(threads) : 1),
+        warn(ranks.rank() == 0 ? options.warn : nullptr),
+        inputs{.settings = settings,
+               .batch = batch,
+               .data = data,
+               .ranks = ranks,
+               .stream = stream,
+               .model = network,
+               .changes = changes_of(options, *data.train),
+               .host = {.warn =
+                            [this](const std::string& text) { say("lockstep: warning: " + text); }},
+               .bucket_exchange = hooks.exchange},
+        range(range_of(settings, lockstep::steps_per_epoch(batch, data.train->size()))),
+        observer(hooks.listener),
+        step(inputs, range, observer),
+        skipped_tests(data.test->size(), inputs.host.warn) {
     share_weights();
-    observer.numerics().start(step.update().scaled());
   }
 
-  StepInputs inputs(nn::Module& network) {
-    StepInputs inputs = trainers::step_inputs(run, data, ranks, stream, network);
-    inputs.host.warn = trainers::warn_of_images(console);
-    return inputs;
+  void say(const std::string& text) const {
+    if (warn) warn(text);
   }
   void share_weights() {
-    std::vector<Tensor> tensors = nn::tensors_of(parts.model.state());
-    comm::broadcast_tensors(ranks, tensors, step.device_peers());
+    std::vector<Tensor> tensors = nn::tensors_of(inputs.model.state());
+    comm::broadcast_tensors(inputs.ranks, tensors, step.device_peers());
     step.update().weights_were_written();
   }
   // Batch norm's statistics are rank 0's.
   void share_buffers() {
     std::vector<Tensor> buffers;
-    for (const nn::StateEntry& entry : parts.model.state()) {
+    for (const nn::StateEntry& entry : inputs.model.state()) {
       if (!entry.is_parameter) buffers.push_back(entry.tensor);
     }
-    comm::broadcast_tensors(ranks, buffers, step.device_peers());
+    comm::broadcast_tensors(inputs.ranks, buffers, step.device_peers());
   }
+  void check_loss(float loss, double lr) const;
+  // Reads weights on rank 0, for all ranks. Errors: those of Trainer::load.
+  std::map<std::string, std::string> read(const std::filesystem::path& file, Classifier classifier);
 
-  Communicator& ranks;
   const data::DatasetPair data;
-  const trainers::ResolvedRun run;
+  const TrainingSettings settings;
+  const int64_t threads;
+  const BatchDivision batch;
   Stream stream;
-  trainers::Console console;
-  const trainers::TrainingParts parts;
+  const std::function<void(const std::string& text)> warn;
+  const StepInputs inputs;
   const StepRange range;
-  trainers::RunLog log;
-  trainers::RunObserver observer;
+  ListenedSteps observer;
   TrainingStep step;
-  trainers::TrainingEvaluation evaluation;
+  SkippedPhotos skipped_tests;
   int64_t steps = 0;
+  int64_t evaluated_epochs = 0;  // that the schedule knows
 };
+
+void Trainer::Impl::check_loss(float loss, double lr) const {
+  if (std::isfinite(loss)) return;
+  throw DivergedError(
+      fmt::format("the loss is {} at step {}", std::isnan(loss) ? "nan" : "infinite", steps),
+      fmt::format("training diverged at learning rate {:g}, or an input is not finite", lr),
+      "a smaller optimizer.lr, or optimizer.clip_grad_norm 1");
+}
 
 Trainer::Trainer(Communicator& ranks,
                  nn::Module& network,
                  data::DatasetPair images,
-                 const TrainerOptions& options) {
+                 const TrainerOptions& options,
+                 const TrainerHooks& hooks) {
   if (!images.train || !images.test) {
     throw UsageError("a trainer without images",
                      "it trains on some and evaluates on others",
@@ -306,7 +252,7 @@ Trainer::Trainer(Communicator& ranks,
                      "each is frozen, or the network has none",
                      "Var::set_requires_grad(true) for those to be trained");
   }
-  impl_ = std::make_unique<Impl>(ranks, network, std::move(images), options);
+  impl_ = std::make_unique<Impl>(ranks, network, std::move(images), options, hooks);
 }
 
 Trainer::~Trainer() = default;
@@ -325,38 +271,30 @@ int64_t Trainer::end() const {
 
 StepReport Trainer::step() {
   Impl& own = *impl_;
-  if (own.steps >= own.range.end) {
+  const StepRange& range = own.range;
+  if (own.steps >= range.end) {
     throw UsageError("no step is left",
-                     fmt::format("{} were to be taken", own.range.end),
+                     fmt::format("{} were to be taken", range.end),
                      "more epochs, or a step while steps() < end()");
   }
   const int64_t number = own.steps++;
-  const int64_t epoch = number / own.range.per_epoch;
   with_errors_of_a_trainer(*own.data.train, [&] { return own.step.take(number); });
-  WindowTotals totals;
-  double lr = 0;
-  try {
-    own.observer.numerics().read_scale(own.step.update(), own.steps);
-    totals = own.step.exchange_figures(false);
-    lr = own.step.update().lr();
-    own.observer.numerics().check_losses(totals, own.steps, static_cast<int>(epoch), lr);
-  } catch (const DivergedError& error) {  // without the programs' flags
-    throw DivergedError(
-        error.what(), error.why(), "a smaller optimizer.lr, or optimizer.clip_grad_norm 1");
-  }
-  const ScaledStep& scaled = own.observer.numerics().scaled();
-  const bool skipped = scaled.newly_skipped > 0;
-  if (const auto& scaling = own.run.request.precision.loss_scaling; skipped && scaling) {
-    own.console.warn(trainers::overflow_line(scaling->dynamic, scaled.scale));
+  WeightUpdate& update = own.step.update();
+  const ScaledStep scaled = update.read_scale(own.steps);
+  const WindowTotals totals = own.step.exchange_figures(false);
+  own.check_loss(totals.losses.front(), update.lr());
+  if (const auto& scaling = own.settings.precision.loss_scaling;
+      scaling && scaled.newly_skipped > 0) {
+    own.say(overflow_line(scaling->dynamic, scaled.scale));
   }
   return {
       .step = own.steps,
-      .epoch = epoch,
+      .epoch = number / range.per_epoch,
       .loss = totals.losses.front(),
       .accuracy = 100 * static_cast<double>(totals.correct1) / static_cast<double>(totals.images),
-      .lr = lr,
-      .ends_epoch = own.steps % own.range.per_epoch == 0,
-      .skipped = skipped};
+      .lr = update.lr(),
+      .ends_epoch = own.steps % range.per_epoch == 0,
+      .skipped = scaled.newly_skipped > 0};
 }
 
 void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) {
@@ -367,9 +305,25 @@ void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) 
 }
 
 EvaluationReport Trainer::evaluate() {
-  impl_->share_buffers();
-  const Evaluation found = with_errors_of_a_trainer(
-      *impl_->data.test, [&] { return impl_->evaluation.measure().value(); });
+  Impl& own = *impl_;
+  own.share_buffers();
+  EvaluationTask task{.model = own.inputs.model,
+                      .dataset = own.data.test,
+                      .input = {.normalization = own.inputs.changes.normalize},
+                      .precision = own.settings.precision.network(),
+                      .chunk_images = own.settings.test.batch,
+                      .workers = own.settings.workers,
+                      .warn = own.inputs.host.warn,
+                      .skipped = &own.skipped_tests};
+  const auto memory = own.step.use_memory();
+  const Evaluation found = with_errors_of_a_trainer(*own.data.test, [&] {
+    return lockstep::evaluate(task, own.stream, own.inputs.ranks).value();
+  });
+  const int64_t epochs = own.steps / steps_per_epoch();
+  if (own.steps % steps_per_epoch() == 0 && epochs > own.evaluated_epochs) {
+    own.evaluated_epochs = epochs;
+    own.step.update().end_epoch(epochs - 1, found.loss, found.acc1());
+  }
   return {.correct = found.correct1,
           .correct5 = found.correct5,
           .images = found.total,
@@ -378,26 +332,37 @@ EvaluationReport Trainer::evaluate() {
 
 void Trainer::save(const std::filesystem::path& file) {
   impl_->share_buffers();
-  on_rank_0(impl_->ranks, [&] {
-    write_safetensors(
-        file,
-        {.tensors = file_tensors(impl_->parts.model.state()),
-         .metadata = {{"format", "pt"}, {trainers::kVersionKey, trainers::format_version()}}});
+  on_rank_0(impl_->inputs.ranks, [&] {
+    write_safetensors(file,
+                      {.tensors = file_tensors(impl_->inputs.model.state()),
+                       .metadata = {{"format", "pt"}, {kVersionKey, format_version()}}});
   });
+}
+
+std::map<std::string, std::string> Trainer::Impl::read(const std::filesystem::path& file,
+                                                       Classifier classifier) {
+  std::map<std::string, std::string> metadata;
+  on_rank_0(inputs.ranks, [&] {
+    WeightsFile weights(file);
+    weights.load_into(inputs.model, classifier);
+    metadata = weights.metadata();
+  });
+  share_weights();
+  return metadata;
 }
 
 void Trainer::load(const std::filesystem::path& file) {
-  on_rank_0(impl_->ranks, [&] {
-    const trainers::Texts metadata = read_into(impl_->parts.model, file, Classifier::kMustFit);
-    const auto other = trainers::other_class(*impl_->data.test, metadata, file.string());
-    if (other) impl_->console.warn("lockstep: warning: " + *other);
-  });
-  impl_->share_weights();
+  const auto metadata = impl_->read(file, Classifier::kMustFit);
+  const auto evaluation = metadata.find(kEvaluationKey);
+  if (evaluation == metadata.end()) return;
+  const auto other = other_class(printable_names(*impl_->data.test),
+                                 strings_under(evaluation->second, "class_names"),
+                                 file.string());
+  if (other) impl_->say("lockstep: warning: " + *other);
 }
 
 void Trainer::load_all_but_classifier(const std::filesystem::path& file) {
-  on_rank_0(impl_->ranks, [&] { read_into(impl_->parts.model, file, Classifier::kMayStartFresh); });
-  impl_->share_weights();
+  impl_->read(file, Classifier::kMayStartFresh);
 }
 
 }  // namespace lockstep

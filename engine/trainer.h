@@ -1,5 +1,4 @@
-// Training in steps, for other programs: what train_convnet and train_resnet do, without
-// their flags, files and output.
+// Training in steps: what train_convnet and train_resnet do, without their flags, files and output.
 #pragma once
 
 #include <cstdint>
@@ -9,34 +8,20 @@
 #include <optional>
 #include <string>
 
+#include "comm/gradient_reducer.h"
+#include "core/augmentation.h"
+#include "core/autograd.h"
 #include "core/communicator.h"
 #include "core/device.h"
 #include "core/dtype.h"
 #include "data/dataset.h"
+#include "engine/settings/optimizer_options.h"
+#include "engine/settings/schedule_options.h"
+#include "kernels/image/normalize_image.h"
 #include "nn/module.h"
 
 #pragma GCC visibility push(default)
 namespace lockstep {
-
-enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
-enum class ScheduleKind : uint8_t { kConstant, kStep, kCosine };
-
-struct OptimizerOptions {
-  OptimizerKind kind = OptimizerKind::kSgd;
-  double lr = 0.01;     // from 0 to 1000
-  double momentum = 0;  // SGD's; from 0 to 1
-  bool nesterov = false;
-  double weight_decay = 0;    // from 0 to 1000
-  double clip_grad_norm = 0;  // of all gradients together; 0: not clipped; at most 1e9
-};
-
-// kStep and kCosine begin when the warm-up has ended.
-struct ScheduleOptions {
-  ScheduleKind kind = ScheduleKind::kConstant;
-  int64_t step_epochs = 30;   // kStep: epochs between cuts by `gamma`, at least 1
-  double gamma = 0.1;         // from 0 to 1
-  int64_t warmup_epochs = 0;  // from 0 to a million
-};
 
 struct PrecisionOptions {
   int level = 0;             // 0 to 3, as Apex's O0 to O3
@@ -48,6 +33,12 @@ struct RankOptions {
   Device device = Device::kCpu;
   int threads = 1;  // from 1 to 1024
   int workers = 0;  // threads that read images ahead; from 0 to 256
+};
+
+// How images become the network's input. Absent: as the name of the data set says (docs/library.md).
+struct ImageOptions {
+  std::optional<kernels::NormalizeImageParams> normalize = {};  // of training and test images
+  std::optional<Augmentation> augmentation = {};                // its seed is TrainerOptions'
 };
 
 struct TrainerOptions {
@@ -65,8 +56,16 @@ struct TrainerOptions {
   uint64_t seed = 42;        // of the images' order, augmentation and dropout
   int64_t test_batch = 250;  // images per batch of an evaluation; from 1 to a million
   RankOptions rank = {};
+  ImageOptions images = {};
   // Called on rank 0 with warnings: skipped steps, images that cannot be read, other classes.
   std::function<void(const std::string& text)> warn = {};
+};
+
+// Functions and objects of the caller's that take part in the steps. Ranks do not compare them: give
+// all ranks the same. Each may be absent.
+struct TrainerHooks {
+  comm::BucketExchange exchange = {};  // sums each bucket of gradients over the ranks
+  TapeListener* listener = nullptr;    // sees each op of a step; borrowed
 };
 
 struct StepReport {
@@ -101,7 +100,8 @@ class Trainer {
   Trainer(Communicator& ranks,
           nn::Module& network,
           data::DatasetPair images,
-          const TrainerOptions& options);
+          const TrainerOptions& options,
+          const TrainerHooks& hooks = {});
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
@@ -118,7 +118,8 @@ class Trainer {
   StepReport step();
   // Takes the steps that are left. `on_step` is called after each; false ends the training.
   void run(const std::function<bool(const StepReport& report)>& on_step = {});
-  // All test images, each once.
+  // All test images, each once. ScheduleKind::kPlateau goes by the evaluations at ends of epochs:
+  // call this after each step that ends one.
   EvaluationReport evaluate();
 
   // Weights and buffers, by PyTorch's names, as safetensors; rank 0 writes. Errors:

@@ -16,10 +16,10 @@ MAY_INCLUDE = {
     "comm": {"comm", "kernels", "core"},
     "data": {"data", "core"},
     "nn": {"nn", "kernels", "core"},
-    "trainers": {"trainers", "nn", "comm", "data", "kernels", "core"},
-    "engine": {"engine", "trainers", "nn", "comm", "data", "kernels", "core"},
+    "engine": {"engine", "nn", "comm", "data", "kernels", "core"},
+    "trainers": {"trainers", "engine", "nn", "comm", "data", "kernels", "core"},
     "tests": {"tests", "bench", "engine", "trainers", "nn", "comm", "data", "kernels", "core"},
-    "bench": {"bench", "trainers", "nn", "comm", "data", "kernels", "core", "tests"},
+    "bench": {"bench", "trainers", "engine", "nn", "comm", "data", "kernels", "core", "tests"},
     "examples": set(),  # they see what is installed, and the files beside them
 }
 

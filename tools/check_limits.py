@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("core", "kernels", "nn", "comm", "data", "trainers", "engine")
 LINES, PARAMETERS, MEMBERS = 60, 6, 12
-LISTS = {"RunRequest", "StepMetrics", "RunPlan", "RunRecord"}  # one member per flag, column, or row of run.json
+LISTS = ("Options", "Settings", "Request", "Metrics", "Plan", "Record")  # structs with one member per setting, column or row
 EXEMPT = (
     # One member per function of the library.
     "kernels/support/cublaslt/api.h", "kernels/support/cudnn/api.h", "comm/nccl/api.h",
@@ -131,7 +131,7 @@ class Source:
             elif text == "{":
                 if is_class and not has_value:
                     members = self.read_scope(i + 1, self.end_of(i))
-                    if name not in LISTS:
+                    if not name.endswith(LISTS):
                         self.check(f"class {name}", at, members, MEMBERS, "data members")
                     return self.end_of(i) + 1, 0
                 if parameters is not None and not has_value and not self.initializes_member(parameters, i):

@@ -131,7 +131,7 @@ trainers::RunRequest run_request(const SyntheticOptions& options) {
   request.workers = options.workers;
   request.autotune = options.autotune;
   request.plan_file = options.plan_file;
-  request.val_batch_size = options.batch_size;
+  request.test.batch = options.batch_size;
   request.exchange.algorithm = options.algorithm;
   request.exchange.transport = options.connect.transport;
   const bool chosen_by_device = options.device == Device::kCuda &&

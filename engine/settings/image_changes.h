@@ -1,4 +1,4 @@
-// What happens to training images on their way to the network.
+// Changes to training images on their way to the network.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a training does, whatever its data, its network and its ranks are.
+// Settings of a training, apart from its data, its network and its ranks.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 
 #include "core/device.h"
 #include "engine/settings/exchange_config.h"
-#include "engine/settings/optimizer_config.h"
+#include "engine/settings/optimizer_options.h"
 #include "engine/settings/precision_config.h"
+#include "engine/settings/schedule_options.h"
 #include "engine/settings/test_views.h"
 
 namespace lockstep {
@@ -28,19 +29,25 @@ struct LossConfig {
   bool div_batch = false;
 };
 
+// How the network is evaluated.
+struct TestOptions {
+  int64_t batch = 250;  // images
+  TestViews views = TestViews::kOne;
+};
+
 struct TrainingSettings {
   Device device = Device::kCpu;
-  double epochs = 0;                 // the last one may be a part
+  double epochs = 1;                 // the last one may be a part
   int64_t start_epoch = 0;           // the first one's number
   std::optional<int64_t> max_steps;  // of the whole run, a resumed part included
-  OptimizerConfig optimizer;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
   LossConfig loss;
   Seeds seeds;
   PrecisionConfig precision;
   ExchangeConfig exchange;
-  int64_t workers = 0;                     // threads that read images ahead
-  int64_t val_batch_size = 0;              // images per batch of an evaluation
-  TestViews test_views = TestViews::kOne;  // in every evaluation
+  int64_t workers = 0;  // threads that read images ahead
+  TestOptions test;
 
   int64_t steps(int64_t per_epoch) const { return steps_of(epochs, per_epoch); }
   int64_t epoch_count() const { return steps_of(epochs, 1); }  // with the last one

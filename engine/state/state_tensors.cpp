@@ -15,7 +15,6 @@
 #include "core/transfer.h"
 #include "core/words.h"
 #include "data/torch_file/torch_file.h"
-#include "trainers/config/run_files.h"
 
 namespace lockstep {
 namespace {
@@ -251,17 +250,6 @@ void convert(const fs::path& file, std::span<const nn::StateEntry> entries, File
 
 }  // namespace
 
-Safetensors read_weights(const fs::path& path) {
-  std::error_code no_run;
-  const fs::path newest = path / kCheckpointsFolder / kLastFile;
-  const fs::path& file = fs::exists(newest, no_run) ? newest : path;
-  try {
-    return is_torch_file(file) ? read_torch_file(file) : read_safetensors(file);
-  } catch (const EnvironmentError& error) {
-    throw CheckpointError(error.what(), error.why(), error.hint(), error.remedy());
-  }
-}
-
 FileTensors without_wrappers(FileTensors tensors) {
   const auto is_before_all = [&](std::string_view prefix) {
     return !tensors.empty() && std::ranges::all_of(tensors, [&](const auto& tensor) {
@@ -314,21 +302,23 @@ PretrainedFit fit(const fs::path& file,
   convert(file, entries, tensors);
   const std::string head = classifier_of(model);
   const std::optional<int64_t> classes = other_class_count(entries, tensors, head);
-  std::string hint = "the --arch that the file was made with, names as in torchvision or timm";
+  std::string hint = "the network that the file was made with, names as in torchvision or timm";
+  Remedy remedy = Remedy::kNetwork;
   if (classes && classifier == Classifier::kMayStartFresh) {
     result.fresh = head;
     std::erase_if(entries, [&](const auto& entry) { return entry.name.starts_with(head + "."); });
     std::erase_if(tensors,
                   [&](const auto& tensor) { return tensor.first.starts_with(head + "."); });
   } else if (classes) {
-    hint = fmt::format("--class-names FILE: the class folders' names of its {} outputs, one a line",
-                       *classes);
+    hint = fmt::format("the class folders' names of its {} outputs", *classes);
+    remedy = Remedy::kClassNames;
   }
   const std::vector<std::string> found = mismatches(entries, tensors);
   if (!found.empty()) {
     throw CheckpointError(fmt::format("{} does not fit the network", file.string()),
                           describe_mismatches(found, entries, tensors),
-                          hint);
+                          hint,
+                          remedy);
   }
   return {std::move(entries), std::move(tensors), std::move(result)};
 }

@@ -48,11 +48,6 @@ enum class Classifier {
   kMayStartFresh,  // a last layer of another class count keeps its initial weights
 };
 
-// Reads a safetensors file or one of torch.save (data/torch_file/torch_file.h), told apart by
-// its content. A run directory stands for its newest checkpoint. Errors: CheckpointError for a file
-// that cannot be read.
-Safetensors read_weights(const std::filesystem::path& path);
-
 struct LoadedWeights {
   std::optional<std::string> fresh;  // the classifier, where it keeps its initial weights
   std::string prefix;                // what was left out before the file's names; empty: nothing

@@ -23,11 +23,15 @@ auto of_checkpoint(Read&& read) {
 
 }  // namespace
 
+std::string format_version() {
+  return fmt::format("{}.{}", kFormatMajor, kFormatMinor);
+}
+
 WeightsFile::WeightsFile(std::filesystem::path file)
-    : file_(std::move(file)), of_torch_(of_checkpoint([&] { return is_torch_file(file_); })) {
+    : file_(std::move(file)), of_torch_(of_checkpoint([&] { return data::is_torch_file(file_); })) {
   content_ = of_checkpoint([&] {
     return of_torch_
-               ? read_torch_file(file_)
+               ? data::read_torch_file(file_)
                : Safetensors{.tensors = {}, .metadata = read_safetensors_header(file_).metadata};
   });
 }

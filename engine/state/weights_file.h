@@ -9,10 +9,18 @@
 
 namespace lockstep {
 
+// "1.0", which files of weights have in their metadata under kVersionKey.
+std::string format_version();
+inline constexpr int kFormatMajor = 1;  // files of another one cannot be read
+inline constexpr int kFormatMinor = 0;
+inline constexpr const char* kVersionKey = "format_version";
+// JSON in the metadata: how the weights are to be evaluated, with the "class_names" of the outputs.
+inline constexpr const char* kEvaluationKey = "evaluation";
+
 class WeightsFile {
  public:
-  // Reads the header of a safetensors file, or all of a file of torch.save. Errors: those of
-  // read_weights().
+  // Reads the header of a safetensors file, or all of a file of torch.save. Errors:
+  // CheckpointError for a file that cannot be read.
   explicit WeightsFile(std::filesystem::path file);
 
   const std::map<std::string, std::string>& metadata() const { return content_.metadata; }

@@ -20,7 +20,7 @@ class StepObserver {
 
   virtual void begin_step(int64_t /*step*/) {}
   // Whether the host must call the ops of this step one by one: a recorded graph calls no observer.
-  virtual bool needs_host() const { return false; }
+  virtual bool needs_host() { return false; }
   // Returns the listener for a micro-step's tape, or null.
   virtual TapeListener* listener(const Shards& /*shards*/) { return nullptr; }
   virtual void begin_micro_step(const Var& /*images*/) {}  // the root of the tape

@@ -15,7 +15,7 @@ std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
   return buffers;
 }
 
-std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
+std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerOptions& config,
                                               const std::vector<nn::NamedParameter>& parameters,
                                               std::vector<nn::StateEntry> buffers) {
   std::vector<nn::ParameterGroup> groups = parameter_groups(config, parameters);

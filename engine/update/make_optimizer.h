@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/settings/optimizer_config.h"
+#include "engine/settings/optimizer_options.h"
 #include "nn/optimizer.h"
 
 namespace lockstep {
@@ -14,7 +14,7 @@ namespace lockstep {
 std::vector<nn::StateEntry> buffers_of(const nn::Module& model);
 
 // Makes the optimizer. With config.ema it is an nn::Ema, of `buffers` too.
-std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
+std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerOptions& config,
                                               const std::vector<nn::NamedParameter>& parameters,
                                               std::vector<nn::StateEntry> buffers = {});
 

@@ -31,11 +31,12 @@ const ParameterRule* first_that_fits(const std::vector<ParameterRule>& rules,
   const auto fitting =
       std::ranges::find_if(names, [&](std::string_view name) { return fits(rule.pattern, name); });
   if (fitting != names.end()) {
-    throw UsageError(fmt::format("--param-groups: '{}' has no effect", printable(rule.pattern)),
-                     fmt::format("the first pattern that matches wins, and an earlier one "
-                                 "matches {} and others",
-                                 *fitting),
-                     "put it first, or leave it out");
+    throw UsageError(
+        fmt::format("the rule for parameters '{}' has no effect", printable(rule.pattern)),
+        fmt::format("the first pattern that matches wins, and an earlier one "
+                    "matches {} and others",
+                    *fitting),
+        "put it first, or leave it out");
   }
   std::vector<std::string_view> near;
   for (std::vector<std::string_view> rest = names; near.size() < kNamed;) {
@@ -46,14 +47,14 @@ const ParameterRule* first_that_fits(const std::vector<ParameterRule>& rules,
   }
   if (near.empty()) near.assign(names.begin(), names.begin() + std::min(kNamed, names.size()));
   throw UsageError(
-      fmt::format("--param-groups: no parameter matches '{}'", printable(rule.pattern)),
+      fmt::format("no parameter matches the rule '{}'", printable(rule.pattern)),
       fmt::format(
           "the network has {} and {} others", fmt::join(near, ", "), names.size() - near.size()),
       fmt::format("{}, or a pattern such as *.bias", near.front()));
 }
 
 // Those of no rule.
-std::vector<nn::ParameterGroup> plain_groups(const OptimizerConfig& config,
+std::vector<nn::ParameterGroup> plain_groups(const OptimizerOptions& config,
                                              std::vector<nn::NamedParameter> parameters) {
   if (!config.groups.bias_decay) {
     return nn::without_bias_decay(std::move(parameters), config.base_decay());
@@ -64,7 +65,7 @@ std::vector<nn::ParameterGroup> plain_groups(const OptimizerConfig& config,
 }  // namespace
 
 std::vector<nn::ParameterGroup> parameter_groups(
-    const OptimizerConfig& config, const std::vector<nn::NamedParameter>& parameters) {
+    const OptimizerOptions& config, const std::vector<nn::NamedParameter>& parameters) {
   const std::vector<ParameterRule>& rules = config.groups.rules;
   std::vector<nn::NamedParameter> of_none;
   std::vector<std::vector<nn::NamedParameter>> of_rules(rules.size());
@@ -91,7 +92,7 @@ std::vector<nn::ParameterGroup> parameter_groups(
   return groups;
 }
 
-std::vector<TrainedAtFirst> trained_at_first(const OptimizerConfig& config,
+std::vector<TrainedAtFirst> trained_at_first(const OptimizerOptions& config,
                                              const std::vector<nn::NamedParameter>& parameters,
                                              int64_t steps_per_epoch) {
   std::vector<TrainedAtFirst> found;

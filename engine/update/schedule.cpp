@@ -12,7 +12,7 @@ namespace lockstep {
 namespace {
 
 // As PyTorch has it: the top lies at pct_start * length - 1, the bottom at the last step.
-double one_cycle(const OneCycleConfig& config, int64_t at, int64_t length) {
+double one_cycle(const OneCycleOptions& config, int64_t at, int64_t length) {
   const double first = 1 / config.div;
   const double top = config.pct_start * static_cast<double>(length) - 1;
   const auto last = static_cast<double>(length - 1);
@@ -24,7 +24,7 @@ double one_cycle(const OneCycleConfig& config, int64_t at, int64_t length) {
   return between(1, first / config.final_div, (now - top) / (last - top));
 }
 
-double triangular(const TriangularConfig& config, int64_t at, int64_t length) {
+double triangular(const TriangularOptions& config, int64_t at, int64_t length) {
   const auto part = [](int64_t done, int64_t all) {
     return static_cast<double>(done) / static_cast<double>(all);
   };
@@ -50,7 +50,7 @@ bool Plateau::calls_for_cut(double loss, double accuracy) {
   return true;
 }
 
-Schedule::Schedule(const ScheduleConfig& config,
+Schedule::Schedule(const ScheduleOptions& config,
                    double base_lr,
                    double epochs,
                    int64_t steps_per_epoch)
@@ -67,12 +67,13 @@ double Schedule::lr(int64_t step) const {
 }
 
 double Schedule::warmup_factor(int64_t step) const {
-  const WarmupConfig& warmup = config_.warmup;
-  if (step >= warmup.epochs * steps_per_epoch_) return after_warmup(step / steps_per_epoch_);
+  const WarmupOptions& warmup = config_.warmup;
+  if (step >= config_.warmup_epochs * steps_per_epoch_)
+    return after_warmup(step / steps_per_epoch_);
   const bool each_step = config_.on_updates || warmup.method == WarmupMethod::kApex;
   const auto done = static_cast<double>(each_step ? step : step / steps_per_epoch_);
   const auto length =
-      static_cast<double>(each_step ? warmup.epochs * steps_per_epoch_ : warmup.epochs);
+      static_cast<double>(config_.warmup_epochs * (each_step ? steps_per_epoch_ : 1));
   switch (warmup.method) {
     case WarmupMethod::kLinear:
     case WarmupMethod::kFrozenCosine:
@@ -86,23 +87,23 @@ double Schedule::warmup_factor(int64_t step) const {
 }
 
 double Schedule::after_warmup(int64_t epoch) const {
-  const WarmupConfig& warmup = config_.warmup;
-  if (warmup.method != WarmupMethod::kFrozenCosine || epoch <= warmup.epochs) return 1;
-  const auto rest = static_cast<double>(std::max(steps_of(epochs_, 1) - warmup.epochs, int64_t{1}));
+  const int64_t warm = config_.warmup_epochs;
+  if (config_.warmup.method != WarmupMethod::kFrozenCosine || epoch <= warm) return 1;
+  const auto rest = static_cast<double>(std::max(steps_of(epochs_, 1) - warm, int64_t{1}));
   return (1 + std::cos(std::numbers::pi / rest)) / 2;
 }
 
 double Schedule::factor(int64_t step) const {
-  const int64_t begin = config_.warmup.is_prefix ? config_.warmup.epochs : 0;
+  const int64_t begin = config_.warmup.is_prefix ? config_.warmup_epochs : 0;
   const int64_t epoch = std::max(step / steps_per_epoch_ - begin, int64_t{0});  // of cuts
   const auto after_cuts = [&](int64_t cuts) {
     return std::pow(config_.gamma, static_cast<double>(cuts));
   };
   switch (config_.kind) {
-    case ScheduleKind::kConst:
+    case ScheduleKind::kConstant:
       return 1;
     case ScheduleKind::kStep:
-      return after_cuts(epoch / config_.step_size);
+      return after_cuts(epoch / config_.step_epochs);
     case ScheduleKind::kMultiStep:
       return after_cuts(
           std::ranges::count_if(config_.milestones, [&](int64_t cut) { return cut <= epoch; }));
@@ -129,7 +130,7 @@ double Schedule::factor(int64_t step) const {
 
 Schedule::Place Schedule::place(int64_t step) const {
   const int64_t unit = config_.on_updates ? 1 : steps_per_epoch_;
-  const int64_t warm = config_.warmup.epochs * steps_per_epoch_ / unit;
+  const int64_t warm = config_.warmup_epochs * steps_per_epoch_ / unit;
   const int64_t begin = config_.warmup.is_prefix ? warm : 0;
   const int64_t end = steps_of(epochs_, steps_per_epoch_ / unit);
   const int64_t position = step / unit < warm ? 0 : std::min(step / unit, end);
@@ -145,7 +146,7 @@ double Schedule::progress(int64_t step) const {
 
 std::optional<double> Schedule::end_epoch(int64_t epoch, double validation_loss, double accuracy) {
   if (!watches_validation()) return std::nullopt;
-  if (epoch <= config_.warmup.epochs) plateau_factor_ = 1;
+  if (epoch <= config_.warmup_epochs) plateau_factor_ = 1;
   if (!plateau_.calls_for_cut(validation_loss, accuracy)) return std::nullopt;
   constexpr double kMinChange = 1e-8;  // of the rate, as in PyTorch
   const double next = lr((epoch + 1) * steps_per_epoch_);
@@ -155,7 +156,7 @@ std::optional<double> Schedule::end_epoch(int64_t epoch, double validation_loss,
 }
 
 std::string Schedule::metric() const {
-  const PlateauConfig& plateau = config_.plateau;
+  const PlateauOptions& plateau = config_.plateau;
   return fmt::format(
       "{}, {}", plateau.on_accuracy ? "acc" : "loss", plateau.upwards ? "max" : "min");
 }

@@ -6,15 +6,15 @@
 #include <optional>
 #include <string>
 
-#include "engine/settings/optimizer_config.h"
+#include "engine/settings/schedule_options.h"
 
 namespace lockstep {
 
 // Decides when a metric has stopped improving. Source: torch.optim.lr_scheduler.ReduceLROnPlateau,
-// relative threshold, no cooldown; mode "max" where PlateauConfig::upwards is set.
+// relative threshold, no cooldown; mode "max" where PlateauOptions::upwards is set.
 class Plateau {
  public:
-  explicit Plateau(const PlateauConfig& config) : config_(config) {}
+  explicit Plateau(const PlateauOptions& config) : config_(config) {}
 
   // Adds an epoch's figures. Returns true when more than `patience` epochs since the last
   // improvement or the last cut were no better.
@@ -30,7 +30,7 @@ class Plateau {
   void restore(const State& state) { state_ = state; }
 
  private:
-  PlateauConfig config_;
+  PlateauOptions config_;
   State state_;
 };
 
@@ -47,15 +47,15 @@ struct ScheduleState {
 //   kStep, kMultiStep  gamma for each cut up to this epoch
 //   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
 //   kPoly              the same, to a power
-//   kCosine's end is ScheduleConfig::min_factor; WarmupConfig::is_prefix says where the five begin
-//   kOneCycle          see OneCycleConfig
-//   kTriangular        see TriangularConfig
+//   kCosine's end is ScheduleOptions::min_factor; WarmupOptions::is_prefix says where the five begin
+//   kOneCycle          see OneCycleOptions
+//   kTriangular        see TriangularOptions
 //   kPlateau           gamma for each cut; warm-up sets the rate at the ends of epochs 0 to W,
 //                      which undoes a cut one epoch later
 class Schedule {
  public:
   // The last epoch may be a fraction.
-  Schedule(const ScheduleConfig& config, double base_lr, double epochs, int64_t steps_per_epoch);
+  Schedule(const ScheduleOptions& config, double base_lr, double epochs, int64_t steps_per_epoch);
 
   // `step` counts from 0 over all epochs.
   double lr(int64_t step) const;
@@ -80,7 +80,7 @@ class Schedule {
   Place place(int64_t step) const;
   double progress(int64_t step) const;  // 0 to 1
 
-  ScheduleConfig config_;
+  ScheduleOptions config_;
   double base_lr_;
   double epochs_;
   int64_t steps_per_epoch_;

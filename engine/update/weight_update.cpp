@@ -17,7 +17,9 @@ namespace {
       fmt::format("{} steps in a row were skipped, up to step {}", state.consecutive_skips, steps),
       fmt::format("a gradient was infinite or NaN in each of them, at a loss scale of {:g}",
                   state.scale),
-      "a smaller --lr or --clip-grad-norm 1; if it begins at step 1, look for NaN in the input");
+      "a smaller learning rate or clipped gradients; if it begins at step 1, look for NaN in the "
+      "input",
+      Remedy::kSmallerRate);
 }
 
 ScaledStep scaled_step(const kernels::LossScaleState& state) {
@@ -25,8 +27,8 @@ ScaledStep scaled_step(const kernels::LossScaleState& state) {
       .scale = state.scale, .skipped = state.skipped, .consecutive_skips = state.consecutive_skips};
 }
 
-OptimizerConfig optimizer_config(const TrainingSettings& settings, int64_t steps_per_epoch) {
-  OptimizerConfig config = settings.optimizer;
+OptimizerOptions optimizer_config(const TrainingSettings& settings, int64_t steps_per_epoch) {
+  OptimizerOptions config = settings.optimizer;
   if (config.lookahead) {
     config.lookahead->total_steps =
         settings.steps(steps_per_epoch) - settings.start_epoch * steps_per_epoch;
@@ -35,6 +37,12 @@ OptimizerConfig optimizer_config(const TrainingSettings& settings, int64_t steps
 }
 
 }  // namespace
+
+std::string overflow_line(bool dynamic, float scale) {
+  constexpr const char* kSkipping = "Gradient overflow.  Skipping step, ";
+  if (!dynamic) return fmt::format("{}loss scale stays {:#}", kSkipping, scale);
+  return fmt::format("{}loss scaler 0 reducing loss scale to {:#}", kSkipping, scale);
+}
 
 WeightUpdate::WeightUpdate(const TrainingSettings& settings,
                            int64_t step_images,
@@ -47,7 +55,7 @@ WeightUpdate::WeightUpdate(const TrainingSettings& settings,
       optimizer_(make_optimizer(optimizer_config(settings, steps_per_epoch),
                                 model.named_parameters(),
                                 buffers_of(model))),
-      schedule_(settings.optimizer.schedule,
+      schedule_(settings.schedule,
                 settings.optimizer.base_lr(step_images),
                 settings.epochs,
                 steps_per_epoch),

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/function_ref.h"
@@ -25,6 +26,9 @@ struct ScaledStep {
   int64_t consecutive_skips = 0;  // up to this step
   int64_t newly_skipped = 0;      // since the last read_scale(), or since the run resumed
 };
+
+// Apex's line, with the scale after a skipped step; Apex itself does not skip by a static scale.
+std::string overflow_line(bool dynamic, float scale);
 
 // Owns the optimizer and its state. Thread safety: none.
 class WeightUpdate {

@@ -82,7 +82,7 @@ TEST(EmulatedViews, GiveTheCpusLoss) {
         emulation::set_stream_order(emulation::StreamOrder::kLazy);
         trainers::ResolvedRun run = tiny_run(device, 2);
         run.request.precision = at_level(level);
-        run.request.test_views = views;
+        run.request.test.views = views;
         run.request.optimizer.ema = 0.5;
         return train_tiny(run).training.final->loss;
       };

@@ -74,7 +74,7 @@ void expect_each_is_needed(const std::set<EventWait>& needed,
 Numbers train() {
   trainers::ResolvedRun run = tiny_run(Device::kCuda, 6);
   run.request.print_freq = 100;
-  run.request.val_batch_size = 1;
+  run.request.test.batch = 1;
   const TinyResult result = train_tiny(run);
   Numbers numbers;
   for (const Tensor& tensor : result.weights) {

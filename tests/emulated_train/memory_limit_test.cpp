@@ -22,7 +22,7 @@ constexpr int64_t kTrainImages = 42, kTestImages = 4;  // train_tiny's
 ResolvedRun two_epochs(int64_t steps, bool graph) {
   ResolvedRun run = tiny_run(Device::kCuda, steps);
   run.batch.images = 12;
-  run.request.val_batch_size = 4;
+  run.request.test.batch = 4;
   run.request.epochs = 2;
   run.request.eval_freq = 1;
   run.request.graph = graph;
@@ -140,7 +140,7 @@ class NearTheLimit : public EmulatedProgram {
   static int64_t needed(int64_t images, bool graph) {
     ResolvedRun run{.batch = {.images = images}};
     run.request.device = Device::kCuda;
-    run.request.val_batch_size = 6;
+    run.request.test.batch = 6;
     run.request.optimizer.momentum = 0.9;
     run.request.graph = graph;
     return plan_of(run, {.arch = "convnet", .image = {1, 28, 28}}, 160, 12).needed();

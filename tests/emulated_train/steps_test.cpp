@@ -121,7 +121,7 @@ TEST(EmulatedEvaluation, WaitsForNoBatch) {
     reset_runtime();
     set_stream_order(StreamOrder::kEager);
     ResolvedRun run = run_of(kLevels[0], Device::kCuda, 1);
-    run.request.val_batch_size = images_per_batch;
+    run.request.test.batch = images_per_batch;
     train_tiny(run);
     return runtime_counters.synchronizations - runtime_counters.allocations -
            runtime_counters.pinned_allocations;

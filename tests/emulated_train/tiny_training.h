@@ -44,7 +44,7 @@ inline trainers::ResolvedRun tiny_run(Device device, int64_t steps) {
   request.device = device;
   request.arch = "resnet8";
   request.dataset = "shapes";
-  request.val_batch_size = 4;
+  request.test.batch = 4;
   request.epochs = 100;
   request.max_steps = steps;
   request.eval_freq = 1000;

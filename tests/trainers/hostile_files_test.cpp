@@ -15,6 +15,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
 #include "tests/trainers/tiny_run.h"
+#include "trainers/checkpoint/read_weights.h"
 #include "trainers/checkpoint/resume.h"
 #include "trainers/cli/compare_ranks.h"
 #include "trainers/config/config_from_flags.h"
@@ -65,7 +66,7 @@ TEST(OnednnVersions, ARunThatGoesOnWithAnotherInstructionSetSaysSo) {
             std::vector<std::string>{"onednn_isa is avx2, was avx512_core"});
   CheckpointRecord record{.run = before, .position = tiny_position(20), .model_digest = {}};
   EXPECT_EQ(record_of(to_metadata(record), "file").run, before);
-  EXPECT_TRUE(program_versions().contains("onednn_isa"));
+  EXPECT_TRUE(library_versions().contains("onednn_isa"));
 }
 
 // Writes a file whose header claims one tensor of a tebibyte.

@@ -1,9 +1,8 @@
-#include "engine/settings/optimizer_config.h"
-
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/settings/optimizer_options.h"
 #include "engine/update/make_optimizer.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
@@ -37,8 +36,8 @@ TEST(OptimizerConfig, DefaultsOfTrainConvnet) {
   EXPECT_EQ(config.weight_decay, 0);
   EXPECT_TRUE(config.groups.bias_decay);
   EXPECT_FALSE(config.lookahead);
-  EXPECT_EQ(config.schedule.kind, ScheduleKind::kConst);
-  EXPECT_EQ(config.schedule.warmup.epochs, 0);
+  EXPECT_EQ(config.schedule.kind, ScheduleKind::kConstant);
+  EXPECT_EQ(config.schedule.warmup_epochs, 0);
 }
 
 // main.py: SGD, and StepLR(30, 0.1) without warmup.
@@ -49,9 +48,9 @@ TEST(OptimizerConfig, DefaultsOfTrainResnet) {
   EXPECT_EQ(config.momentum, 0.9);
   EXPECT_EQ(config.weight_decay, 1e-4);
   EXPECT_EQ(config.schedule.kind, ScheduleKind::kStep);
-  EXPECT_EQ(config.schedule.step_size, 30);
+  EXPECT_EQ(config.schedule.step_epochs, 30);
   EXPECT_EQ(config.schedule.gamma, 0.1);
-  EXPECT_EQ(config.schedule.warmup.epochs, 0);
+  EXPECT_EQ(config.schedule.warmup_epochs, 0);
 }
 
 TEST(OptimizerConfig, TakesOverEveryValue) {
@@ -71,7 +70,7 @@ TEST(OptimizerConfig, TakesOverEveryValue) {
   EXPECT_THAT(config.schedule.milestones, ElementsAre(3, 70, 100));
   EXPECT_EQ(config.schedule.gamma, 0.2);
   EXPECT_FALSE(config.schedule.on_updates);
-  EXPECT_EQ(config.schedule.warmup.epochs, 4);
+  EXPECT_EQ(config.schedule.warmup_epochs, 4);
   EXPECT_EQ(config.schedule.warmup.method, WarmupMethod::kLinear);
   EXPECT_EQ(config.schedule.warmup.decay, 0.5);
 
@@ -90,7 +89,7 @@ TEST(OptimizerConfig, TakesOverEveryValue) {
   EXPECT_EQ(plateau.schedule.plateau.patience, 6);
   EXPECT_EQ(plateau.schedule.plateau.threshold, 0.01);
   EXPECT_EQ(plateau.schedule.warmup.method, WarmupMethod::kApex);
-  EXPECT_EQ(config_of("--lr-scheduler step --lr-step-size 3").schedule.step_size, 3);
+  EXPECT_EQ(config_of("--lr-scheduler step --lr-step-size 3").schedule.step_epochs, 3);
   EXPECT_TRUE(config_of("--nesterov").nesterov);
   EXPECT_EQ(config_of("--opt muon --muon-dtype bf16").muon_dtype, Dtype::kBF16);
 }
@@ -142,13 +141,13 @@ TEST(OptimizerConfig, MilestonesAscend) {
 }
 
 TEST(OptimizerConfig, PolyAndOneCycleHaveTheirFlags) {
-  const ScheduleConfig poly = config_of("--lr-schedule poly --poly-power 0.9").schedule;
+  const ScheduleOptions poly = config_of("--lr-schedule poly --poly-power 0.9").schedule;
   EXPECT_EQ(poly.kind, ScheduleKind::kPoly);
   EXPECT_EQ(poly.power, 0.9);
-  const ScheduleConfig cycle = config_of(
-                                   "--lr-scheduler onecycle --onecycle-pct-start 0.2 "
-                                   "--onecycle-div-factor 10 --onecycle-final-div-factor 7")
-                                   .schedule;
+  const ScheduleOptions cycle = config_of(
+                                    "--lr-scheduler onecycle --onecycle-pct-start 0.2 "
+                                    "--onecycle-div-factor 10 --onecycle-final-div-factor 7")
+                                    .schedule;
   EXPECT_EQ(cycle.kind, ScheduleKind::kOneCycle);
   EXPECT_EQ(cycle.one_cycle.pct_start, 0.2);
   EXPECT_EQ(cycle.one_cycle.div, 10);
@@ -165,7 +164,7 @@ TEST(OptimizerConfig, TriangularHasItsFlags) {
   EXPECT_EQ(config_of(line).schedule.triangular.start, 0.2);
   EXPECT_EQ(config_of(line).schedule.triangular.peak, 0.23);
   EXPECT_EQ(config_of(line).schedule.triangular.end, 0.07);
-  const TriangularConfig other =
+  const TriangularOptions other =
       config_of(line + " --triangular-start 0.5 --triangular-peak 0.75 --triangular-end 0.25")
           .schedule.triangular;
   EXPECT_EQ(other.start, 0.5);

@@ -148,13 +148,13 @@ TEST(ParamGroups, APatternThatFitsNothingIsAnsweredByTheNearestNames) {
     return refusal_of([&] { parameter_groups(config_of(rules), parameters()); });
   };
   EXPECT_EQ(refused("0.bais lr=2"),
-            "--param-groups: no parameter matches '0.bais' | the network has 0.bias, 1.bias and 2 "
+            "no parameter matches the rule '0.bais' | the network has 0.bias, 1.bias and 2 "
             "others | 0.bias, or a pattern such as *.bias");
   EXPECT_EQ(refused("encoder.* lr=2"),
-            "--param-groups: no parameter matches 'encoder.*' | the network has 0.weight, 0.bias, "
+            "no parameter matches the rule 'encoder.*' | the network has 0.weight, 0.bias, "
             "1.weight and 1 others | 0.weight, or a pattern such as *.bias");
   EXPECT_EQ(refused("* lr=2; 1.bias lr=3"),
-            "--param-groups: '1.bias' has no effect | the first pattern that matches "
+            "the rule for parameters '1.bias' has no effect | the first pattern that matches "
             "wins, and an earlier one matches 1.bias and others | put it first, or leave "
             "it out");
 }

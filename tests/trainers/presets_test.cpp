@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/settings/optimizer_config.h"
+#include "engine/settings/optimizer_options.h"
 #include "engine/update/schedule.h"
 #include "tests/support/golden.h"
 #include "tests/trainers/options_of.h"
@@ -68,7 +68,7 @@ TEST(Presets, OfFfcvHaveItsRatesAndSides) {
     const testing::GoldenCase golden =
         testing::golden_case("ffcv_epochs", fmt::format("rn50_{}", epochs));
     ASSERT_EQ(request.epochs, golden.number("epochs"));
-    const Schedule schedule(request.optimizer.schedule,
+    const Schedule schedule(request.schedule,
                             request.optimizer.base_lr(*request.batch.global),
                             request.epochs,
                             kStepsPerEpoch);
@@ -83,7 +83,7 @@ TEST(Presets, OfFfcvHaveItsRatesAndSides) {
       }
     }
     EXPECT_TRUE(request.blur_pool);
-    EXPECT_EQ(name_of(request.test_views), std::string("flip"));
+    EXPECT_EQ(name_of(request.test.views), std::string("flip"));
     const std::vector<ParameterRule>& rules = request.optimizer.groups.rules;
     ASSERT_EQ(rules.size(), 1U);
     EXPECT_EQ(rules[0].weight_decay, 0);

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/settings/batch_division.h"
-#include "engine/settings/optimizer_config.h"
+#include "engine/settings/optimizer_options.h"
 #include "engine/update/schedule.h"
 #include "tests/support/golden.h"
 #include "tests/trainers/options_of.h"

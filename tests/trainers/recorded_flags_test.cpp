@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/state/class_names.h"
 #include "tests/trainers/options_of.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/config/config_from_flags.h"
@@ -123,13 +124,16 @@ TEST(Contradiction, OfANetworkAlwaysOfPixelsWhenARunGoesOn) {
 
 TEST(OtherClass, NamesTheFirst) {
   EvaluationRecord here = photo_run();
-  EXPECT_FALSE(other_class(here, photo_run(), "F"));
+  EXPECT_FALSE(other_class(here.class_names, photo_run().class_names, "F"));
   here.class_names = {"ants", "wasps", "bees"};
-  EXPECT_EQ(other_class(here, photo_run(), "F"), "class 1 is 'wasps' here, 'bees' in F");
+  EXPECT_EQ(other_class(here.class_names, photo_run().class_names, "F"),
+            "class 1 is 'wasps' here, 'bees' in F");
   here.class_names = {"ants"};
-  EXPECT_EQ(other_class(here, photo_run(), "F"), "class 1 is none here, 'bees' in F");
+  EXPECT_EQ(other_class(here.class_names, photo_run().class_names, "F"),
+            "class 1 is none here, 'bees' in F");
   here.class_names = {};
-  EXPECT_FALSE(other_class(here, photo_run(), "F")) << "a set without names";
+  EXPECT_FALSE(other_class(here.class_names, photo_run().class_names, "F"))
+      << "a set without names";
 }
 
 TEST(NotesOnFlags, SayWhatWasTakenAndWhatWouldHaveBeen) {

@@ -50,7 +50,7 @@ TEST(RunRequest, TakesOverEveryValue) {
   EXPECT_EQ(request.dataset, "mnist");
   EXPECT_EQ(request.arch, "toy_net");
   EXPECT_EQ(request.workers, 3);
-  EXPECT_EQ(request.val_batch_size, 7);
+  EXPECT_EQ(request.test.batch, 7);
   EXPECT_EQ(request.epochs, 4);
   EXPECT_EQ(request.max_steps, 9);
   EXPECT_EQ(request.optimizer.lr, 0.5);

@@ -67,7 +67,7 @@ TEST(Schedule, CosineEndsAtZero) {
 }
 
 TEST(Schedule, CosineMovesEachStepOrEachEpoch) {
-  const ScheduleConfig config = {.kind = ScheduleKind::kCosine, .on_updates = true};
+  const ScheduleOptions config = {.kind = ScheduleKind::kCosine, .on_updates = true};
   EXPECT_THAT(by_step(Schedule(config, 0.1, 1, 5), 5),
               rates({.1, .09045085, .06545085, .03454915, .00954915}));
   const Schedule each_epoch({.kind = ScheduleKind::kCosine, .on_updates = false}, 0.1, 5, 4);
@@ -96,16 +96,13 @@ TEST(Schedule, PolyFallsToZeroByAPower) {
 
 TEST(Schedule, PolyBeginsWhereWarmUpEnds) {
   const Schedule schedule(
-      {.kind = ScheduleKind::kPoly, .on_updates = false, .power = 2, .warmup = {.epochs = 2}},
-      1,
-      4,
-      3);
+      {.kind = ScheduleKind::kPoly, .on_updates = false, .power = 2, .warmup_epochs = 2}, 1, 4, 3);
   EXPECT_THAT(by_epoch(schedule, 5, 3), rates({.01, .505, 1, .25, 0}));
 }
 
 // The rates that PyTorch prints for OneCycleLR(max_lr=0.1).
 TEST(Schedule, OneCycleRisesAndFalls) {
-  const auto cycle = [](int64_t steps, const OneCycleConfig& config) {
+  const auto cycle = [](int64_t steps, const OneCycleOptions& config) {
     return by_step(Schedule({.kind = ScheduleKind::kOneCycle, .one_cycle = config}, 0.1, 1, steps),
                    steps);
   };
@@ -128,7 +125,7 @@ TEST(Schedule, OneCycleMovesEachEpochIfAsked) {
 
 // airbench94's schedule: 0.2 + 0.8 s / warm, then 1 - 0.93 (s - warm) / (total - warm).
 TEST(Schedule, TriangularRisesAndFallsAlongLines) {
-  const auto triangle = [](int64_t steps, const TriangularConfig& config) {
+  const auto triangle = [](int64_t steps, const TriangularOptions& config) {
     return by_step(Schedule({.kind = ScheduleKind::kTriangular, .triangular = config}, 1, 1, steps),
                    steps);
   };
@@ -153,7 +150,8 @@ TEST(Schedule, TriangularRisesAndFallsAlongLines) {
 
 // Item 0.11: e / W, beginning with 0.
 TEST(Warmup, FromZeroByEpoch) {
-  const Schedule schedule({.on_updates = false, .warmup = {.epochs = 10, .decay = 0}}, 0.1, 20, 3);
+  const Schedule schedule(
+      {.on_updates = false, .warmup_epochs = 10, .warmup = {.decay = 0}}, 0.1, 20, 3);
   EXPECT_THAT(by_epoch(schedule, 13, 3),
               rates({0, .01, .02, .03, .04, .05, .06, .07, .08, .09, .1, .1, .1}));
   EXPECT_EQ(schedule.lr(2), 0);
@@ -162,21 +160,25 @@ TEST(Warmup, FromZeroByEpoch) {
 // Item 0.12, and DeepLearningExamples' (e + 1) / W.
 TEST(Warmup, FromOneByEpoch) {
   const Schedule schedule(
-      {.on_updates = false, .warmup = {.epochs = 4, .method = WarmupMethod::kFromOne}}, 0.1, 9, 3);
+      {.on_updates = false, .warmup_epochs = 4, .warmup = {.method = WarmupMethod::kFromOne}},
+      0.1,
+      9,
+      3);
   EXPECT_THAT(by_epoch(schedule, 6, 3), rates({.025, .05, .075, .1, .1, .1}));
 }
 
 TEST(Warmup, OnUpdatesItRisesEachStep) {
-  const WarmupConfig linear = {.epochs = 2, .decay = 0.2};
-  EXPECT_THAT(by_step(Schedule({.warmup = linear}, 1, 9, 2), 6), rates({.2, .4, .6, .8, 1, 1}));
-  const WarmupConfig from_one = {.epochs = 2, .method = WarmupMethod::kFromOne};
-  EXPECT_THAT(by_step(Schedule({.warmup = from_one}, 1, 9, 2), 6), rates({.25, .5, .75, 1, 1, 1}));
+  const ScheduleOptions linear = {.warmup_epochs = 2, .warmup = {.decay = 0.2}};
+  EXPECT_THAT(by_step(Schedule(linear, 1, 9, 2), 6), rates({.2, .4, .6, .8, 1, 1}));
+  const ScheduleOptions from_one = {.warmup_epochs = 2,
+                                    .warmup = {.method = WarmupMethod::kFromOne}};
+  EXPECT_THAT(by_step(Schedule(from_one, 1, 9, 2), 6), rates({.25, .5, .75, 1, 1, 1}));
 }
 
 // torchvision: SequentialLR of LinearLR(.01, 3) and CosineAnnealingLR(5).
 TEST(Warmup, LinearThenCosineIsTorchvisions) {
   const Schedule schedule(
-      {.kind = ScheduleKind::kCosine, .on_updates = false, .warmup = {.epochs = 3}}, 0.1, 8, 2);
+      {.kind = ScheduleKind::kCosine, .on_updates = false, .warmup_epochs = 3}, 0.1, 8, 2);
   EXPECT_THAT(by_epoch(schedule, 9, 2),
               rates({.001, .034, .067, .1, .09045085, .06545085, .03454915, .00954915, 0}));
 }
@@ -185,17 +187,18 @@ TEST(Warmup, LinearThenCosineIsTorchvisions) {
 // DeepLearningExamples count from the run's first epoch.
 TEST(Warmup, CutsCountFromItsEndUnlessToldOtherwise) {
   for (const ScheduleKind kind : {ScheduleKind::kStep, ScheduleKind::kMultiStep}) {
-    ScheduleConfig config{.kind = kind,
-                          .on_updates = false,
-                          .step_size = 3,
-                          .milestones = {3, 6},
-                          .warmup = {.epochs = 2}};
+    ScheduleOptions config{.kind = kind,
+                           .on_updates = false,
+                           .step_epochs = 3,
+                           .milestones = {3, 6},
+                           .warmup_epochs = 2};
     EXPECT_THAT(by_epoch(Schedule(config, 0.1, 9, 2), 9, 2),
                 rates({.001, .0505, .1, .1, .1, .01, .01, .01, .001}));
     config.warmup.is_prefix = false;
     EXPECT_THAT(by_epoch(Schedule(config, 0.1, 9, 2), 9, 2),
                 rates({.001, .0505, .1, .01, .01, .01, .001, .001, .001}));
-    config.warmup = {.epochs = 4, .decay = 1};
+    config.warmup_epochs = 4;
+    config.warmup = {.decay = 1};
     EXPECT_THAT(by_epoch(Schedule(config, 0.1, 9, 2), 9, 2),
                 rates({.1, .1, .1, .1, .1, .1, .1, .01, .01}))
         << "no cut within the warm-up";
@@ -205,13 +208,13 @@ TEST(Warmup, CutsCountFromItsEndUnlessToldOtherwise) {
 // Item 1.9: the values of the tutorial's adjust_learning_rate, which counts steps from 1.
 TEST(Warmup, ApexOvershootsALittle) {
   constexpr int64_t kSteps = 770;
-  const Schedule schedule(
-      {.kind = ScheduleKind::kMultiStep,
-       .milestones = {30, 60, 80},
-       .warmup = {.epochs = 5, .method = WarmupMethod::kApex, .is_prefix = false}},
-      0.65,
-      90,
-      kSteps);
+  const Schedule schedule({.kind = ScheduleKind::kMultiStep,
+                           .milestones = {30, 60, 80},
+                           .warmup_epochs = 5,
+                           .warmup = {.method = WarmupMethod::kApex, .is_prefix = false}},
+                          0.65,
+                          90,
+                          kSteps);
   const auto lr = [&](int64_t epoch, int64_t step) {
     return schedule.lr(epoch * kSteps + step - 1);
   };
@@ -228,7 +231,7 @@ TEST(Warmup, ApexOvershootsALittle) {
 
 TEST(Warmup, OfAllEpochsLeavesNothingToDecay) {
   const Schedule schedule(
-      {.kind = ScheduleKind::kCosine, .warmup = {.epochs = 3, .decay = 0}}, 1, 3, 1);
+      {.kind = ScheduleKind::kCosine, .warmup_epochs = 3, .warmup = {.decay = 0}}, 1, 3, 1);
   EXPECT_THAT(by_step(schedule, 4), rates({0, 1. / 3, 2. / 3, 1}));
 }
 
@@ -243,12 +246,15 @@ std::vector<double> fed(Schedule& schedule, std::initializer_list<double> metric
   return rates;
 }
 
-Schedule plateau(const PlateauConfig& config, double base_lr, const WarmupConfig& warmup = {}) {
-  return Schedule(
-      {.kind = ScheduleKind::kPlateau, .on_updates = false, .warmup = warmup, .plateau = config},
-      base_lr,
-      100,
-      1);
+Schedule plateau(const PlateauOptions& config, double base_lr, int64_t warmup_epochs = 0) {
+  return Schedule({.kind = ScheduleKind::kPlateau,
+                   .on_updates = false,
+                   .warmup_epochs = warmup_epochs,
+                   .warmup = {.decay = 0},
+                   .plateau = config},
+                  base_lr,
+                  100,
+                  1);
 }
 
 // As printed by PyTorch: .9999 is no improvement over 1, but .99985 is.
@@ -284,9 +290,12 @@ TEST(PlateauSchedule, SaysTheRateAfterACut) {
 // Item 0.11: e / W from 0. Item 0.13: upstream steps its cosine only up to epoch W, so the rate
 // stays at its second value; its author's log has .09999897.
 TEST(Warmup, FrozenCosineStaysAtTheSecondValue) {
-  const WarmupConfig warmup = {.epochs = 10, .method = WarmupMethod::kFrozenCosine, .decay = 0};
+  const WarmupOptions frozen = {.method = WarmupMethod::kFrozenCosine, .decay = 0};
   const Schedule schedule(
-      {.kind = ScheduleKind::kPlateau, .on_updates = false, .warmup = warmup}, .1, 500, 30);
+      {.kind = ScheduleKind::kPlateau, .on_updates = false, .warmup_epochs = 10, .warmup = frozen},
+      .1,
+      500,
+      30);
   constexpr double kFrozen = .0999989725;
   EXPECT_THAT(
       by_epoch(schedule, 14, 30),
@@ -294,7 +303,8 @@ TEST(Warmup, FrozenCosineStaysAtTheSecondValue) {
   EXPECT_NEAR(schedule.lr(499 * 30), kFrozen, 1e-9);
   Schedule cut({.kind = ScheduleKind::kPlateau,
                 .on_updates = false,
-                .warmup = {.epochs = 1, .method = WarmupMethod::kFrozenCosine, .decay = 0},
+                .warmup_epochs = 1,
+                .warmup = frozen,
                 .plateau = {.patience = 0}},
                1,
                3,
@@ -304,10 +314,10 @@ TEST(Warmup, FrozenCosineStaysAtTheSecondValue) {
 
 // As printed by PyTorch: LambdaLR(e / 4), updated after epochs 0 to 4, then ReduceLROnPlateau.
 TEST(PlateauSchedule, WarmupUndoesItsCuts) {
-  Schedule schedule = plateau({.patience = 1}, .1, {.epochs = 4, .decay = 0});
+  Schedule schedule = plateau({.patience = 1}, .1, 4);
   EXPECT_THAT(fed(schedule, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}),
               rates({0, .025, .05, .0075, .1, .01, .01, .001, .001, .0001, .0001, .00001}));
-  Schedule last_moment = plateau({.patience = 1}, .1, {.epochs = 4, .decay = 0});
+  Schedule last_moment = plateau({.patience = 1}, .1, 4);
   EXPECT_THAT(fed(last_moment, {1, .5, 1, 1, 1, 1, 1, 1}),
               rates({0, .025, .05, .075, .01, .1, .01, .01}));
 }

@@ -162,7 +162,7 @@ int metric_sums(int64_t print_freq) {
   RunRequest& request = run.request;
   request.arch = "convnet";
   request.dataset = "synthetic";
-  request.val_batch_size = 4;
+  request.test.batch = 4;
   request.epochs = 1;
   request.eval_freq = 1000;
   request.optimizer.lr = 0.01;

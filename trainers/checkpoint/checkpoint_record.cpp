@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "engine/state/weights_file.h"
 #include "trainers/checkpoint/record_ranges.h"
 #include "trainers/checkpoint/state_texts.h"
 #include "trainers/config/file_json.h"
@@ -25,7 +26,6 @@ constexpr const char* kEarlyStoppingKey = "early_stopping";
 constexpr const char* kScheduleKey = "schedule";
 constexpr const char* kSeedOrderKey = "seed_order";  // absent: the seed
 constexpr const char* kSeedWeightsKey = "seed_weights";
-constexpr const char* kEvaluationKey = "evaluation";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
 // Not known of earlier programs' runs.
 constexpr const char* kOnednnIsaKey = "onednn_isa";
@@ -208,10 +208,6 @@ Texts comparable(Texts settings) {
 
 }  // namespace
 
-std::string format_version() {
-  return fmt::format("{}.{}", CheckpointRecord::kMajorVersion, CheckpointRecord::kMinorVersion);
-}
-
 Texts to_metadata(const CheckpointRecord& record) {
   const auto& [run, position, digest] = record;
   Texts metadata = {{kVersionKey, format_version()}};
@@ -233,12 +229,12 @@ Texts to_metadata(const CheckpointRecord& record) {
 void check_version(const Texts& metadata, const std::string& file) {
   const std::string& version = Reader(metadata, file).text(kVersionKey);
   const std::string major = version.substr(0, version.find('.'));
-  if (major == std::to_string(CheckpointRecord::kMajorVersion)) return;
-  refuse(file,
-         fmt::format("its format has version {}, this program reads {}.x",
-                     printable(version),
-                     CheckpointRecord::kMajorVersion),
-         "another checkpoint of that run, or --pretrained for weights alone");
+  if (major == std::to_string(kFormatMajor)) return;
+  refuse(
+      file,
+      fmt::format(
+          "its format has version {}, this program reads {}.x", printable(version), kFormatMajor),
+      "another checkpoint of that run, or --pretrained for weights alone");
 }
 
 EvaluationRecord recorded_evaluation(const Texts& metadata, const std::string& file) {

@@ -35,17 +35,10 @@ struct RunIdentity {
 };
 
 struct CheckpointRecord {
-  static constexpr int kMajorVersion = 1;  // files of another one cannot be read
-  static constexpr int kMinorVersion = 0;
-
   RunIdentity run;
   TrainingPosition position;
   std::string model_digest;  // state_digest()
 };
-
-// "1.0", which files of weights have in their metadata under kVersionKey.
-std::string format_version();
-inline constexpr const char* kVersionKey = "format_version";
 
 // A key of RunIdentity::settings. Programs that did not record it counted the cuts of step and
 // multistep from epoch 0, warm-up or not.

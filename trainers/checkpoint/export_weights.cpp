@@ -12,6 +12,7 @@
 #include "data/torch_file/torch_file.h"
 #include "engine/state/state_tensors.h"
 #include "trainers/checkpoint/checkpoint_record.h"
+#include "trainers/checkpoint/read_weights.h"
 #include "trainers/config/file_json.h"
 
 namespace lockstep::trainers {
@@ -47,17 +48,17 @@ FileTensors renamed(FileTensors tensors, const std::string& prefix) {
 }
 
 // The part that GradScaler knows: the run counts more.
-std::optional<ScalerState> scaler_of(const std::map<std::string, std::string>& metadata,
-                                     const std::string& file) {
+std::optional<data::ScalerState> scaler_of(const std::map<std::string, std::string>& metadata,
+                                           const std::string& file) {
   const auto found = metadata.find(kScaler);
   if (found == metadata.end()) return std::nullopt;
   try {
     const auto state = parse_file<FileJson>(found->second);
-    return ScalerState{{"scale", state.at("scale").get<double>()},
-                       {"growth_factor", state.at("growth_factor").get<double>()},
-                       {"backoff_factor", state.at("backoff_factor").get<double>()},
-                       {"growth_interval", state.at("growth_interval").get<int64_t>()},
-                       {"_growth_tracker", state.at("_growth_tracker").get<int64_t>()}};
+    return data::ScalerState{{"scale", state.at("scale").get<double>()},
+                             {"growth_factor", state.at("growth_factor").get<double>()},
+                             {"backoff_factor", state.at("backoff_factor").get<double>()},
+                             {"growth_interval", state.at("growth_interval").get<int64_t>()},
+                             {"_growth_tracker", state.at("_growth_tracker").get<int64_t>()}};
   } catch (const FileJson::exception&) {
     throw CheckpointError(fmt::format("cannot export {}", file),
                           fmt::format("its '{}' is damaged", kScaler),
@@ -94,9 +95,9 @@ std::string export_weights(const fs::path& from, const fs::path& to, const std::
     if (found != content.metadata.end()) exported.metadata.insert(*found);
   }
   exported.metadata["format"] = "pt";  // what Hugging Face's readers look for
-  const std::optional<ScalerState> scaler = scaler_of(exported.metadata, from.string());
+  const std::optional<data::ScalerState> scaler = scaler_of(exported.metadata, from.string());
   if (for_torch) {
-    write_torch_file(to, exported, scaler);
+    data::write_torch_file(to, exported, scaler);
   } else {
     write_safetensors(to, exported);
   }

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
+#include "engine/state/class_names.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/checkpoint/recorded_flags.h"
 #include "trainers/config/run_files.h"
@@ -60,7 +61,7 @@ std::vector<std::string> check_given(const OutputClasses& classes,
                     "each line stands for one output",
                     fmt::format("{}: {} of them", kList, outputs));
   }
-  const auto other = other_class(now, classes.recorded, classes.file);
+  const auto other = other_class(now.class_names, classes.recorded.class_names, classes.file);
   if (!other) return {};
   return {fmt::format("note: {}; --class-names is used", *other)};
 }
@@ -124,18 +125,6 @@ std::vector<std::string> OutputClasses::check(const EvaluationRecord& now,
                   has_folders
                       ? fmt::format("--class-names FILE: {}, named as the folders are", kList)
                       : "the images that the weights were trained on, or others in class folders");
-}
-
-std::optional<std::string> other_class(const data::Dataset& images,
-                                       const Texts& metadata,
-                                       const std::string& file) {
-  const auto version = metadata.find(kVersionKey);
-  if (version == metadata.end() || version->second != format_version()) return std::nullopt;
-  EvaluationRecord recorded = recorded_evaluation(metadata, file);
-  const std::vector<std::string> none;
-  recorded.class_names = OutputClasses{file, recorded, none}.names();
-  const EvaluationRecord now{.class_names = images.class_names()};
-  return other_class(now, recorded, file);
 }
 
 }  // namespace lockstep::trainers

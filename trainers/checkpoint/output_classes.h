@@ -31,9 +31,4 @@ struct OutputClasses {
   std::vector<std::string> check(const EvaluationRecord& now, const data::Dataset& images) const;
 };
 
-// For a program that opens its images itself: other_class() of their labels and the file's record.
-std::optional<std::string> other_class(const data::Dataset& images,
-                                       const Texts& metadata,
-                                       const std::string& file);
-
 }  // namespace lockstep::trainers

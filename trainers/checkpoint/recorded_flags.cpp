@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "core/words.h"
+#include "engine/state/class_names.h"
 #include "trainers/options/parser.h"
 
 namespace lockstep::trainers {
@@ -120,20 +121,6 @@ std::optional<Contradiction> contradiction(const EvaluationRecord& now,
   return std::nullopt;
 }
 
-std::optional<std::string> other_class(const EvaluationRecord& now,
-                                       const EvaluationRecord& recorded,
-                                       const std::string& file) {
-  const std::vector<std::string>& ours = now.class_names;
-  const std::vector<std::string>& theirs = recorded.class_names;
-  if (ours.empty() || theirs.empty() || ours == theirs) return std::nullopt;
-  const size_t first = static_cast<size_t>(std::ranges::mismatch(ours, theirs).in1 - ours.begin());
-  const auto name = [&](const std::vector<std::string>& names) {
-    return first < names.size() ? fmt::format("'{}'", printable(names[first]))
-                                : std::string("none");
-  };
-  return fmt::format("class {} is {} here, {} in {}", first, name(ours), name(theirs), file);
-}
-
 std::vector<std::string> notes_on_flags(const EvaluationRecord& asked,
                                         const EvaluationRecord& now,
                                         const EvaluationRecord& recorded,
@@ -164,7 +151,7 @@ std::vector<std::string> notes_on_flags(const EvaluationRecord& asked,
   }
   const bool fresh_classifier = differs(now.flags, recorded.flags, "num-classes");
   if (use != WeightsUse::kFineTune || fresh_classifier) return notes;
-  if (const auto other = other_class(now, recorded, file)) {
+  if (const auto other = other_class(now.class_names, recorded.class_names, file)) {
     notes.push_back(fmt::format("note: {}; the classifier starts from its weights", *other));
   }
   return notes;

@@ -33,11 +33,6 @@ std::optional<Contradiction> contradiction(const EvaluationRecord& now,
                                            const EvaluationRecord& recorded,
                                            WeightsUse use);
 
-// Returns "class 1 is 'wasps' here, 'bees' in FILE" where both have class names and these differ.
-std::optional<std::string> other_class(const EvaluationRecord& now,
-                                       const EvaluationRecord& recorded,
-                                       const std::string& file);
-
 // Returns notes on flags: those that were taken, where they differ from `asked`, which is this run
 // without the file; those that were given against the record; and those that the file leaves open.
 std::vector<std::string> notes_on_flags(const EvaluationRecord& asked,

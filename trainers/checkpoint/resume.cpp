@@ -211,7 +211,7 @@ std::optional<ResumePoint> find_resume_point(const std::string& resume,
   }
   const bool directory = fs::is_directory(resume, error);
   const fs::path file = directory ? newest_in(resume) : model_file_of(resume);
-  if (is_torch_file(file)) {
+  if (data::is_torch_file(file)) {
     throw CheckpointError(
         fmt::format("cannot resume from {}", resume),
         "it is a file of PyTorch: it holds no state of a run here",
@@ -235,7 +235,7 @@ RunIdentity identity_of(const ResolvedRun& run,
                        .seeds = run.request.seeds,
                        .start_epoch = run.request.start_epoch,
                        .data_digest = data_digest,
-                       .environment = program_versions(),
+                       .environment = library_versions(),
                        .settings = {},
                        .evaluation = evaluation};
   if (run.request.device == Device::kCuda) {
@@ -270,10 +270,10 @@ std::optional<std::string> note_on_epochs(const ResolvedRun& run,
   if (was == now || !(was >= 1 && was <= kMaxEpochs)) return std::nullopt;
   const std::string what =
       fmt::format("note: epochs is {:g}, was {:g} in the checkpoint's run: ", now, was);
-  const OptimizerConfig& optimizer = run.request.optimizer;
+  const OptimizerOptions& optimizer = run.request.optimizer;
   const auto schedule_of = [&](double epochs) {
     Schedule schedule(
-        optimizer.schedule, optimizer.base_lr(run.batch.images), epochs, steps_per_epoch);
+        run.request.schedule, optimizer.base_lr(run.batch.images), epochs, steps_per_epoch);
     schedule.restore(before.position.schedule);
     return schedule;
   };

@@ -10,6 +10,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/words.h"
+#include "engine/state/class_names.h"
 #include "engine/state/state_tensors.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/kept_state.h"
@@ -275,7 +276,7 @@ void StartingPoint::check_record(const Source& source, const EvaluationRecord& n
         fmt::format("leave {} out", found->flag));
   }
   if (use == WeightsUse::kFineTune || !source.class_names.empty()) return;
-  if (const auto other = other_class(now, recorded, file)) {
+  if (const auto other = other_class(now.class_names, recorded.class_names, file)) {
     throw DataError(*other,
                     "an output of the network stands for a class by its place in this order",
                     "the class folders that it was trained on, or --pretrained to train for these");

@@ -6,16 +6,10 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
+#include "engine/settings/usual_images.h"
 
 namespace lockstep::trainers {
 namespace {
-
-Augmentation usual_changes(const data::Dataset& train) {
-  const std::string name = train.name();
-  if (name.starts_with("imagefolder/")) return {.flip = Flip::kRandom, .resized_crop = true};
-  if (!name.starts_with("cifar10/") && !name.starts_with("shapes/")) return {};
-  return {.pad = 4, .flip = Flip::kRandom};
-}
 
 void check_erasing(const AugmentationConfig& asked, const std::string& name, int64_t side) {
   if (asked.cutout > 0 && asked.erase > 0) {
@@ -34,7 +28,7 @@ void check_erasing(const AugmentationConfig& asked, const std::string& name, int
 Augmentation augmentation(const AugmentationConfig& asked,
                           uint64_t seed,
                           const data::Dataset& train) {
-  Augmentation changes = usual_changes(train);
+  Augmentation changes = usual_augmentation(train);
   changes.seed = seed;
   changes.flip = asked.flip.value_or(changes.flip);
   changes.pad = asked.crop_pad.value_or(changes.pad);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/settings/exchange_config.h"
-#include "engine/settings/optimizer_config.h"
+#include "engine/settings/optimizer_options.h"
 #include "engine/settings/precision_config.h"
 #include "trainers/config/augmentation_config.h"
 #include "trainers/config/run_request.h"
@@ -15,6 +15,9 @@ namespace lockstep::trainers {
 
 // Require checked options. Errors: UsageError for flags that contradict each other or would change
 // nothing.
+struct OptimizerConfig : OptimizerOptions {
+  ScheduleOptions schedule;
+};
 OptimizerConfig make_optimizer_config(const Options& options);
 PrecisionConfig make_precision_config(const Options& options);
 AugmentationConfig make_augmentation_config(const Options& options);

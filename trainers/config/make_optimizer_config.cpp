@@ -18,7 +18,7 @@ constexpr std::array kOptimizers = {std::pair{OptimizerKind::kSgd, "sgd"},
                                     std::pair{OptimizerKind::kAdamW, "adamw"},
                                     std::pair{OptimizerKind::kMuon, "muon"},
                                     std::pair{OptimizerKind::kLamb, "lamb"}};
-constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
+constexpr std::array kSchedules = {std::pair{ScheduleKind::kConstant, "const"},
                                    std::pair{ScheduleKind::kStep, "step"},
                                    std::pair{ScheduleKind::kMultiStep, "multistep"},
                                    std::pair{ScheduleKind::kCosine, "cosine"},
@@ -52,7 +52,7 @@ std::vector<int64_t> parse_milestones(const Options& options) {
   return milestones;
 }
 
-PlateauConfig make_plateau_config(const Options& options) {
+PlateauOptions make_plateau_config(const Options& options) {
   const std::string& metric = options.text("plateau-on");
   const Setting* mode = options.find("plateau-mode");
   return {.patience = options.integer("plateau-patience"),
@@ -80,11 +80,10 @@ LrUnit make_lr_unit(const Options& options) {
                    "one of them alone");
 }
 
-ScheduleConfig make_schedule_config(const Options& options) {
+ScheduleOptions make_schedule_config(const Options& options) {
   return {.kind = value_of(kSchedules, options.text("lr-scheduler")),
-          .lr_unit = make_lr_unit(options),
           .on_updates = options.boolean("sched-on-updates"),
-          .step_size = options.integer("lr-step-size"),
+          .step_epochs = options.integer("lr-step-size"),
           .milestones = parse_milestones(options),
           .gamma = options.number("lr-gamma"),
           .power = options.number("poly-power"),
@@ -95,8 +94,8 @@ ScheduleConfig make_schedule_config(const Options& options) {
           .triangular = {.start = options.number("triangular-start"),
                          .peak = options.number("triangular-peak"),
                          .end = options.number("triangular-end")},
-          .warmup = {.epochs = options.integer("warmup-epochs"),
-                     .method = value_of(kWarmups, options.text("warmup-method")),
+          .warmup_epochs = options.integer("warmup-epochs"),
+          .warmup = {.method = value_of(kWarmups, options.text("warmup-method")),
                      .decay = options.number("warmup-decay"),
                      .is_prefix = options.boolean("warmup-prefix")},
           .plateau = make_plateau_config(options)};
@@ -116,7 +115,7 @@ std::optional<nn::LarcParams> make_larc(const Options& options) {
 }
 
 void check_lr_unit(const OptimizerConfig& config) {
-  if (config.schedule.lr_unit != LrUnit::k1024Images) return;
+  if (config.lr_unit != LrUnit::k1024Images) return;
   if (config.kind != OptimizerKind::kSgd) {
     throw UsageError(
         "--lr-per-1024 needs --opt sgd",
@@ -173,7 +172,7 @@ void check(const OptimizerConfig& config, bool own_groups) {
                      "it cuts the learning rate at the epochs of --lr-milestones",
                      "--lr-scheduler multistep --lr-milestones 100,150");
   }
-  const bool holds = config.schedule.kind == ScheduleKind::kConst ||
+  const bool holds = config.schedule.kind == ScheduleKind::kConstant ||
                      config.schedule.kind == ScheduleKind::kPlateau;
   if (config.schedule.warmup.method == WarmupMethod::kFrozenCosine && !holds) {
     throw UsageError("--warmup-method frozen-cosine needs --lr-scheduler const or plateau",
@@ -182,7 +181,7 @@ void check(const OptimizerConfig& config, bool own_groups) {
   }
   const bool is_one_cycle = config.schedule.kind == ScheduleKind::kOneCycle;
   if ((is_one_cycle || config.schedule.kind == ScheduleKind::kTriangular) &&
-      config.schedule.warmup.epochs > 0) {
+      config.schedule.warmup_epochs > 0) {
     throw UsageError(fmt::format("--lr-scheduler {} and --warmup-epochs contradict each other",
                                  is_one_cycle ? "onecycle" : "triangular"),
                      "it begins with a rise of its own, a part of the run long",
@@ -194,7 +193,8 @@ void check(const OptimizerConfig& config, bool own_groups) {
 // A flag that was given and would be ignored is treated as a mistake.
 void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const ScheduleKind kind = config.schedule.kind;
-  const WarmupConfig& warmup = config.schedule.warmup;
+  const WarmupOptions& warmup = config.schedule.warmup;
+  const int64_t warm = config.schedule.warmup_epochs;
   const bool has_momentum =
       config.kind == OptimizerKind::kSgd || config.kind == OptimizerKind::kMuon;
   const bool is_plateau = kind == ScheduleKind::kPlateau;
@@ -207,7 +207,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const bool begins_anywhere = is_cosine || kind == ScheduleKind::kLinear ||
                                kind == ScheduleKind::kPoly || (cuts && !is_plateau);
   const bool has_lookahead = config.lookahead.has_value();
-  const bool has_schedule = kind != ScheduleKind::kConst || warmup.epochs > 0;
+  const bool has_schedule = kind != ScheduleKind::kConstant || warm > 0;
   struct Use {
     std::string_view flag;
     bool used;
@@ -233,12 +233,12 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"plateau-mode", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-patience", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-threshold", is_plateau, "--lr-scheduler plateau"},
-           Use{"warmup-method", warmup.epochs > 0, "--warmup-epochs 5"},
+           Use{"warmup-method", warm > 0, "--warmup-epochs 5"},
            Use{"warmup-decay",
-               warmup.epochs > 0 && rises_linearly,
+               warm > 0 && rises_linearly,
                "--warmup-epochs 5 --warmup-method linear"},
            Use{"warmup-prefix",
-               (warmup.epochs > 0 && begins_anywhere) || warmup.is_prefix,
+               (warm > 0 && begins_anywhere) || warmup.is_prefix,
                "--warmup-epochs 5 --lr-scheduler cosine"},
            Use{"trust-coefficient", config.larc.has_value(), "--larc"},
            Use{"larc-clip", config.larc.has_value(), "--larc"},
@@ -259,6 +259,7 @@ OptimizerConfig make_optimizer_config(const Options& options) {
   OptimizerConfig config;
   config.kind = value_of(kOptimizers, options.text("opt"));
   config.lr = options.number("lr");
+  config.lr_unit = make_lr_unit(options);
   config.momentum = options.number("momentum");
   config.nesterov = options.boolean("nesterov");
   config.muon_dtype = value_of(kMuonDtypes, options.text("muon-dtype"));

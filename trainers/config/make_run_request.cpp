@@ -47,8 +47,8 @@ void read_data(const Options& options, RunRequest& request) {
   refuse_idle_folder(options);
   request.normalize = parse_normalize(options.text("normalize"));
   request.workers = options.integer("workers");
-  request.val_batch_size = options.integer("val-batch-size");
-  request.test_views = value_of(kTestViewNames, options.text("tta"));
+  request.test.batch = options.integer("val-batch-size");
+  request.test.views = value_of(kTestViewNames, options.text("tta"));
 }
 
 // "A:B" where least <= A <= B.
@@ -138,7 +138,9 @@ void read_loss(const Options& options, RunRequest& request) {
 void read_optimizer(const Options& options, RunRequest& request) {
   request.epochs = options.number("epochs");
   request.max_steps = options.maybe_integer("max-steps");
-  request.optimizer = make_optimizer_config(options);
+  const OptimizerConfig config = make_optimizer_config(options);
+  request.optimizer = config;
+  request.schedule = config.schedule;
   request.lr_dry_run = options.boolean("lr-dry-run");
   read_loss(options, request);
   request.augmentation = make_augmentation_config(options);
@@ -243,7 +245,7 @@ void read_evaluations(const Options& options, RunRequest& request) {
                      "one says when to evaluate, the other never does",
                      "one of them alone");
   }
-  const bool has_views = options.given("tta") && request.test_views != TestViews::kOne;
+  const bool has_views = options.given("tta") && request.test.views != TestViews::kOne;
   const bool averages = options.given("ema") && options.number("ema") > 0;
   const char* needs = request.evaluate     ? "--evaluate"
                       : watches != nullptr ? watches

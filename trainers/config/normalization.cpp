@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "engine/settings/usual_images.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -43,21 +44,6 @@ kernels::NormalizeImageParams for_channels(const kernels::NormalizeImageParams& 
       "--normalize MEAN,STD, which is for every channel");
 }
 
-kernels::NormalizeImageParams usual(const data::Dataset& dataset) {
-  const std::string name = dataset.name();
-  if (name.starts_with("mnist/")) return {.mean = {0.1307F}, .std = {0.3081F}};
-  if (name.starts_with("fashion-mnist/")) return {.mean = {0.2860F}, .std = {0.3530F}};
-  if (name.starts_with("shapes/")) {
-    return {.mean = {0.322F, 0.323F, 0.322F}, .std = {0.208F, 0.207F, 0.207F}};
-  }
-  const bool like_imagenet = name.starts_with("imagefolder/") ||
-                             (name == "synthetic" && dataset.image_shape().channels == 3);
-  if (like_imagenet || name.starts_with("cifar10/")) {
-    return {.mean = {0.485F, 0.456F, 0.406F}, .std = {0.229F, 0.224F, 0.225F}};
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string normalize_text(const kernels::NormalizeImageParams& params) {
@@ -88,7 +74,7 @@ std::optional<kernels::NormalizeImageParams> parse_normalize(const std::string& 
 
 kernels::NormalizeImageParams normalization(
     const std::optional<kernels::NormalizeImageParams>& asked, const data::Dataset& dataset) {
-  return asked ? for_channels(*asked, dataset) : usual(dataset);
+  return asked ? for_channels(*asked, dataset) : usual_normalization(dataset);
 }
 
 }  // namespace lockstep::trainers

@@ -5,18 +5,8 @@
 #include <fmt/chrono.h>
 
 #include "core/shards.h"
-#include "core/version.h"
-#include "kernels/support/isa.h"
-#include "kernels/support/onednn/version.h"
 
 namespace lockstep::trainers {
-
-LibraryVersions program_versions() {
-  return {{"lockstep", std::string(version())},
-          {"isa", std::string(name_of(kernels::isa_level()))},
-          {"onednn", kernels::onednn_version()},
-          {"onednn_isa", kernels::onednn_isa()}};
-}
 
 bool ResolvedRun::runs_as_graph() const {
   const bool gathers = any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks) &&

@@ -3,19 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <string>
 
+#include "engine/library_versions.h"
 #include "engine/settings/batch_division.h"
 #include "trainers/config/run_request.h"
 
 namespace lockstep::trainers {
-
-using LibraryVersions = std::map<std::string, std::string>;  // by name: "cudnn"
-
-// The versions that, besides flags and data, decide a run's bits on a machine: "lockstep", the
-// program; "isa", the processor level; "onednn" and "onednn_isa", the library and its own level.
-LibraryVersions program_versions();
 
 // Made in one place, train_run(), and const from then on. The request is a member and not a base
 // class, so that each access says whether a value was asked for or settled, as in

@@ -14,7 +14,7 @@ void RunObserver::begin_step(int64_t step) {
   numerics_.begin_step(step);
 }
 
-bool RunObserver::needs_host() const {
+bool RunObserver::needs_host() {
   return (parts_.fault && parts_.fault->is_within_step()) || numerics_.listener() != nullptr;
 }
 

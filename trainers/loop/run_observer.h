@@ -23,7 +23,7 @@ class RunObserver final : public StepObserver {
   StepTimeline& trace() { return trace_; }
 
   void begin_step(int64_t step) override;
-  bool needs_host() const override;
+  bool needs_host() override;
   TapeListener* listener(const Shards& shards) override;
   void begin_micro_step(const Var& images) override { numerics_.begin_micro_step(images); }
   void begin_pass(Pass pass) override { trace_.begin_pass(pass); }

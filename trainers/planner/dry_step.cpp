@@ -68,7 +68,7 @@ std::unique_ptr<nn::Optimizer> make_metered(const StepExtras& extras,
                                             const nn::Module& model,
                                             Meter& meter,
                                             StepMemory& memory) {
-  OptimizerConfig config = extras.optimizer;
+  OptimizerOptions config = extras.optimizer;
   const bool averages = config.ema > 0;
   config.ema = 0;
   std::unique_ptr<nn::Optimizer> optimizer =

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/stream.h"
-#include "engine/settings/optimizer_config.h"
+#include "engine/settings/optimizer_options.h"
 #include "engine/settings/precision_config.h"
 #include "engine/settings/test_views.h"
 #include "trainers/model/models.h"
@@ -65,7 +65,7 @@ struct DryStep {
 struct StepExtras {
   bool mixup = false;   // or cutmix
   bool erases = false;  // boxes travel to the device too
-  OptimizerConfig optimizer = {.lr = 0.1, .momentum = 0.9};
+  OptimizerOptions optimizer = {.lr = 0.1, .momentum = 0.9};
   int64_t shards = 1;
   int64_t micro_steps = 1;  // of an optimizer step, whose gradients are summed; one of them is run
   bool graph = true;        // the step reads images at addresses of its own

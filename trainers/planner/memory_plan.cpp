@@ -83,7 +83,7 @@ StepExtras extras_of(const RunRequest& request, const BatchDivision& batch) {
           .optimizer = request.optimizer,
           .shards = ceil_div(batch.shards, batch.ranks),
           .micro_steps = batch.micro_steps,
-          .views = request.test_views};
+          .views = request.test.views};
 }
 
 int64_t images_per_rank(const BatchDivision& batch, int64_t images) {
@@ -98,7 +98,7 @@ MemoryPlan plan_memory(const ResolvedRun& run,
   const BatchDivision& batch = run.batch;
   StepExtras extras = extras_of(request, batch);
   extras.graph = run.runs_as_graph();
-  extras.evaluated = std::min(request.val_batch_size, tested.count);
+  extras.evaluated = std::min(request.test.batch, tested.count);
   extras.test_image = tested.shape;
   MemoryPlan plan;
   const int64_t of_rank = images_per_rank(batch, std::min(batch.images, train_images));

@@ -83,7 +83,7 @@ std::vector<ConvolutionProblem> run_convolutions(const RunRequest& request,
   if (request.no_eval) return problems;
   ModelOptions tested = network;
   tested.image = test.image_shape();
-  const int64_t chunk = std::min(request.val_batch_size, test.size());
+  const int64_t chunk = std::min(request.test.batch, test.size());
   for (const PlannedConvolution& call :
        convolutions_of(run_dry_step(tested, chunk, request.precision))) {
     if (call.problem.pass == ConvolutionPass::kForward) add(problems, call.problem, chunk);

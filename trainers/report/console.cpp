@@ -109,12 +109,6 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60);
 }
 
-std::string overflow_line(bool dynamic, float scale) {
-  constexpr const char* kSkipping = "Gradient overflow.  Skipping step, ";
-  if (!dynamic) return fmt::format("{}loss scale stays {:#}", kSkipping, scale);
-  return fmt::format("{}loss scaler 0 reducing loss scale to {:#}", kSkipping, scale);
-}
-
 std::string accuracy_line(const Evaluation& evaluation, bool apex_lines) {
   if (apex_lines) {
     return fmt::format(" * Prec@1 {:.3f} Prec@5 {:.3f}", evaluation.acc1(), evaluation.acc5());

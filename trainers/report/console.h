@@ -23,8 +23,6 @@ ProgressMode choose_progress(const std::string& flag, bool launched);
 // EXPOSED+HIDDEN ms" and the slowest rank; with a loss scale, "Scale X (N skipped)"; and where
 // steps waited for images, "loader waited 12% (disk)" with what the loader was busy with.
 std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
-// Apex's line, with the scale after a skipped step; Apex itself does not skip by a static scale.
-std::string overflow_line(bool dynamic, float scale);
 // `batch` counts from 0, as main.py does here.
 std::string test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);
 std::string progress_bar(

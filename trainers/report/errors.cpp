@@ -180,6 +180,9 @@ constexpr std::pair<Remedy, std::string_view> kTrainerAdvice[] = {
     {Remedy::kDigits, "--data names another folder, --dataset digits is built in"},
     {Remedy::kShapes, "--data names another folder, --dataset shapes is built in"},
     {Remedy::kDataset, "--data names the folder, --dataset the data set in it"},
+    {Remedy::kSmallerRate, "--lr sets the rate, --clip-grad-norm 1 clips"},
+    {Remedy::kNetwork, "--arch names it"},
+    {Remedy::kClassNames, "--class-names FILE has them, one a line"},
 };
 
 }  // namespace

@@ -55,7 +55,7 @@ EvaluationRecord evaluation_record(const RunRequest& request, const data::Datase
   flags["blur-pool"] = bool_text(request.blur_pool);
   flags["num-classes"] = std::to_string(request.classes.value_or(data.test->classes()));
   flags["normalize"] = normalize_text(normalization(request.normalize, *data.test));
-  flags["tta"] = name_of(request.test_views);
+  flags["tta"] = name_of(request.test.views);
   put_precision(request.precision, flags);
   if (data.test->name().starts_with("imagefolder/")) put_photo_sizes(request.photos, flags);
   constexpr size_t kWhole = std::numeric_limits<size_t>::max();

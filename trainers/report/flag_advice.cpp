@@ -14,7 +14,7 @@ namespace {
 using Advice = std::optional<std::string>;
 
 Advice on_warmup(const RunRequest& request) {
-  const int64_t warmup = request.optimizer.schedule.warmup.epochs;
+  const int64_t warmup = request.schedule.warmup_epochs;
   if (warmup == 0 || warmup < request.epoch_count()) return std::nullopt;
   return fmt::format(
       "--warmup-epochs {} take up the whole run of --epochs {:g}: its rate never stays at --lr",
@@ -26,7 +26,7 @@ Advice on_warmup(const RunRequest& request) {
 Advice on_rate(const RunRequest& request, const BatchDivision& batch) {
   constexpr double kTooHigh = 0.1;
   const bool wants_less = request.arch.starts_with("vgg") || request.arch == "alexnet";
-  const OptimizerConfig& optimizer = request.optimizer;
+  const OptimizerOptions& optimizer = request.optimizer;
   const double lr = optimizer.base_lr(batch.images);
   if (!wants_less || optimizer.kind != OptimizerKind::kSgd || lr < kTooHigh) return std::nullopt;
   return fmt::format("{} seldom learns at a rate of {:g}: --lr 0.01", request.arch, lr);
@@ -57,8 +57,8 @@ Advice on_workers(const RunRequest& request, const HostShare& host) {
 }
 
 Advice on_plateau(const RunRequest& request) {
-  const ScheduleConfig& schedule = request.optimizer.schedule;
-  const PlateauConfig& plateau = schedule.plateau;
+  const ScheduleOptions& schedule = request.schedule;
+  const PlateauOptions& plateau = schedule.plateau;
   const bool follows = plateau.upwards == plateau.on_accuracy;
   if (schedule.kind != ScheduleKind::kPlateau || follows) return std::nullopt;
   return fmt::format(
@@ -84,8 +84,8 @@ Advice on_mixing(const RunRequest& request, const BatchDivision& batch, int64_t 
 
 // A cut takes one bad epoch more than its patience, and an epoch at the new rate.
 Advice on_early_stopping(const RunRequest& request) {
-  const ScheduleConfig& schedule = request.optimizer.schedule;
-  const PlateauConfig& plateau = schedule.plateau;
+  const ScheduleOptions& schedule = request.schedule;
+  const PlateauOptions& plateau = schedule.plateau;
   const int64_t least = plateau.patience + 2;
   const int64_t patience = request.early_stopping.patience;
   const bool watch_the_same =

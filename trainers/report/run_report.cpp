@@ -118,10 +118,8 @@ std::vector<std::string> lr_lines(const RunRequest& request,
                                   const BatchDivision& batch,
                                   int64_t dataset_images) {
   const int64_t per_epoch = steps_per_epoch(batch, dataset_images);
-  const Schedule schedule(request.optimizer.schedule,
-                          request.optimizer.base_lr(batch.images),
-                          request.epochs,
-                          per_epoch);
+  const Schedule schedule(
+      request.schedule, request.optimizer.base_lr(batch.images), request.epochs, per_epoch);
   const int64_t begin = request.start_epoch * per_epoch;
   const int64_t all_steps = request.steps(per_epoch) - begin;
   const int64_t steps = std::min(all_steps, request.max_steps.value_or(all_steps));
@@ -152,7 +150,7 @@ void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, Run
     std::ranges::for_each(record.argv, hide_host_of_url);
     for (ResolvedFlag& flag : record.flags) hide_host_of_url(flag.value);
   }
-  record.versions = program_versions();
+  record.versions = library_versions();
   if (run.over_nccl()) record.versions["nccl"] = comm::nccl::version();
   record.versions.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());
   const auto threads = static_cast<int>(run.threads);
