@@ -54,5 +54,5 @@ configure_file(cmake/lockstep.pc.in lockstep.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lockstep.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 install(TARGETS train_convnet train_resnet lockstep RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY
-  COMMAND [[${PROJECT_SOURCE_DIR}/scripts/flag_pages.sh]] [[${CMAKE_RUNTIME_OUTPUT_DIRECTORY}]]
+  COMMAND [[${PROJECT_SOURCE_DIR}/scripts/completions.sh]] [[${CMAKE_RUNTIME_OUTPUT_DIRECTORY}]]
   \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")" COMPONENT programs)

@@ -1,4 +1,5 @@
-// Reads PNG files by libpng, with our own limits. Errors leave through longjmp, as in jpeg.cpp.
+// Reads PNG files by libpng, with our own limits, and writes them. Errors of reading leave through
+// longjmp, as in jpeg.cpp.
 #include <algorithm>
 #include <array>
 #include <csetjmp>
@@ -7,7 +8,9 @@
 
 #include <png.h>
 
+#include "core/check.h"
 #include "data/codecs/decode_image.h"
+#include "data/codecs/encode_png.h"
 
 namespace lockstep::data {
 namespace {
@@ -123,6 +126,29 @@ void decode_png(std::span<const std::byte> file, ChooseRegion choose, Image& ima
       std::copy_n(row + region.left * 3, region.width * 3, image.row(y));
     }
   }
+}
+
+std::string encode_png(const ImageSize& size, int64_t channels, std::string_view pixels) {
+  LS_CHECK(
+      (channels == 1 || channels == 3) && std::ssize(pixels) == size.height * size.width * channels,
+      "[png] got {} bytes for {} x {} pixels of {} channels",
+      pixels.size(),
+      size.height,
+      size.width,
+      channels);
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = static_cast<png_uint_32>(size.width);
+  png.height = static_cast<png_uint_32>(size.height);
+  png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png.flags = PNG_IMAGE_FLAG_FAST;
+  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(png);
+  std::string file(bytes, '\0');
+  const int done =
+      png_image_write_to_memory(&png, file.data(), &bytes, 0, pixels.data(), 0, nullptr);
+  LS_CHECK(done != 0, "[png] libpng: {}", png.message);
+  file.resize(bytes);
+  return file;
 }
 
 }  // namespace lockstep::data

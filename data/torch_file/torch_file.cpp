@@ -55,7 +55,6 @@ Safetensors read_torch_file(const fs::path& path) {
     case Form::kBefore16:
       refuse_torch_file(path.string(),
                         "it has the format of PyTorch before 1.6, a sequence of pickles",
-                        "python3 tools/pth_to_safetensors.py FILE OUT.safetensors, or "
                         "torch.save(torch.load(FILE), OTHER_FILE) in PyTorch");
     case Form::kTar:
       refuse_torch_file(path.string(),

@@ -50,7 +50,7 @@ grep -q 'mpirun -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true' "
 
 # A program that prints to a full disk must report an error.
 for words in "bench_allreduce --help" "bench_loader --help" "lockstep doctor" "train_convnet --help" \
-  "train_convnet --man" "train_convnet --print-config"; do
+  "train_convnet --completion bash" "train_convnet --print-config"; do
   code=0
   # shellcheck disable=SC2086  # a program and its arguments
   "$root/build/release/bin/"$words >/dev/full 2>"$work/full.log" || code=$?

@@ -63,8 +63,8 @@ PLANTED = {
     ),
     "config": (
         "trainers/options/config_file.cpp",
-        "sequence.substr(std::min<size_t>(sequence.size(), 1))",
-        "sequence.substr(1)",
+        "if (end >= text_.size() || text_[end] != mark) refuse(",
+        "if (text_[end] != mark) refuse(",
         "what comes after a backslash that ends the file",
     ),
     "run_record": (

@@ -30,10 +30,8 @@ class CheckWords(unittest.TestCase):
             self.assertEqual(len(found), 1, word)
             self.assertIn("core/a.h:4: ", found[0])
 
-    def test_replaced_names_and_phrases_are_found(self):
-        for word in ("kin_", "speaks()", "{.speaks = true}", "compare_notes", "judged", "compete", "cuts are borne",
-                     '"without it: changes nothing"', "whoever", "the step in hand",
-                     "it hangs on the number", "one a rank", "two values an image", "images_a_step"):  # fmt: skip
+    def test_unclear_phrases_are_found(self):
+        for word in ("whoever", "it hangs on the number", "one a rank", "two values an image", "images_a_step"):
             found = wording_problems("a.cpp", CLEAN.replace("Gives", word))
             self.assertEqual(len(found), 1, word)
             self.assertIn("a.cpp:4: ", found[0])

@@ -76,10 +76,7 @@ bool printed_instead(const Options& options, bool prints) {
       text = version_text(options.program, options.boolean("verbose"));
       break;
     case Request::kCompletion:
-      text = completion_text(options.program, options.text("completion"));
-      break;
-    case Request::kMan:
-      text = man_text(options.program);
+      text = bash_completion(options.program);
       break;
     case Request::kPrintConfig:
       make_run_request(options);  // what it refuses is no job

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <tuple>
 
 #include "comm/gather.h"
 #include "core/round_up.h"
-#include "data/codecs/decode_image.h"
-#include "trainers/report/event_values.h"
-#include "trainers/report/png.h"
+#include "data/codecs/encode_png.h"
+#include "data/codecs/unreadable_image.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -47,22 +47,21 @@ void keep_worst(std::vector<Mistake>& mistakes) {
   if (mistakes.size() > Mistakes::kWorst) mistakes.resize(Mistakes::kWorst);
 }
 
-// Every k-th pixel of every k-th row.
-Picture reduced(const data::ImageShape& shape, const std::vector<uint8_t>& pixels) {
+// A PNG of every k-th pixel of every k-th row.
+std::string reduced_png(const data::ImageShape& shape, const std::vector<uint8_t>& pixels) {
   constexpr int64_t kSide = 96;
   const int64_t step = ceil_div(std::max(shape.height, shape.width), kSide);
-  Picture picture{.height = ceil_div(shape.height, step),
-                  .width = ceil_div(shape.width, step),
-                  .channels = shape.channels};
+  std::string reduced;
   for (int64_t y = 0; y < shape.height; y += step) {
     for (int64_t x = 0; x < shape.width; x += step) {
       const int64_t from = (y * shape.width + x) * shape.channels;
       for (int64_t c = 0; c < shape.channels; ++c) {
-        picture.pixels += static_cast<char>(pixels[static_cast<size_t>(from + c)]);
+        reduced += static_cast<char>(pixels[static_cast<size_t>(from + c)]);
       }
     }
   }
-  return picture;
+  return data::encode_png(
+      {ceil_div(shape.height, step), ceil_div(shape.width, step)}, shape.channels, reduced);
 }
 
 }  // namespace
@@ -107,7 +106,7 @@ void add_pictures(const data::Dataset& images, Mistakes& mistakes) {
     std::string png;
     try {
       images.read(mistake.index, pixels);
-      if (shape.channels == 1 || shape.channels == 3) png = png_of(reduced(shape, pixels));
+      if (shape.channels == 1 || shape.channels == 3) png = reduced_png(shape, pixels);
     } catch (const data::UnreadableImage&) {
       png.clear();  // it was read before; a report goes without
     }

@@ -53,7 +53,6 @@ Request request_of(const Options& options) {
   };
   if (asked("version")) return Request::kVersion;
   if (options.find("completion") != nullptr) return Request::kCompletion;
-  if (asked("man")) return Request::kMan;
   return asked("print-config") ? Request::kPrintConfig : Request::kRun;
 }
 

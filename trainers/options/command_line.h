@@ -39,7 +39,7 @@ struct ResolvedFlag {
 };
 
 // The request of the command line: a run, or a text to print instead.
-enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion, kPrintConfig, kCompletion, kMan };
+enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion, kPrintConfig, kCompletion };
 
 class Options {
  public:

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <regex>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -39,92 +40,63 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_hex_digit(char c) {
-  return std::isxdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string utf8_of(uint32_t code) {
-  if (code < 0x80) return {static_cast<char>(code)};
-  std::string tail;
-  uint32_t most = 0x3F, mark = 0x80;  // of the first byte
-  for (; code > most; code >>= 6) {
-    tail.insert(tail.begin(), static_cast<char>(0x80 | (code & 0x3F)));
-    mark = 0x80 | (mark >> 1);
-    most >>= 1;
-  }
-  return static_cast<char>(mark | code) + tail;
-}
-
-// 1979-05-27 or 07:32:00, and what continues them.
-bool is_date(std::string_view word) {
-  const auto digits = std::ranges::find_if_not(word, is_digit) - word.begin();
-  const std::string_view rest = word.substr(static_cast<size_t>(digits));
-  return (digits == 4 && rest.starts_with('-')) || (digits == 2 && rest.starts_with(':'));
-}
-
-template <class Number>
-std::optional<Number> number_of(std::string_view digits, int base) {
-  Number number = 0;
-  if (digits.empty() || !std::ranges::all_of(digits, is_hex_digit)) return std::nullopt;
-  const char* const end = std::to_address(digits.end());
-  const auto [last, error] = std::from_chars(std::to_address(digits.begin()), end, number, base);
-  return error == std::errc() && last == end ? std::optional(number) : std::nullopt;
-}
-
-// Whether a word has the form of a decimal number; the first digit of several is not 0.
-bool is_decimal(std::string_view word) {
-  const auto takes = [&](std::string_view some) {
-    const bool is_there = !word.empty() && some.find(word.front()) != some.npos;
-    if (is_there) word.remove_prefix(1);
-    return is_there;
-  };
-  const auto takes_digits = [&] {
-    const size_t before = word.size();
-    while (takes("0123456789")) continue;
-    return word.size() < before;
-  };
-  takes("+-");
-  const bool is_whole = takes("0") || takes_digits();
-  const bool is_real = !takes(".") || takes_digits();
-  const bool has_exponent = takes("eE");
-  if (has_exponent) takes("+-");
-  return is_whole && is_real && (!has_exponent || takes_digits()) && word.empty();
+bool has_form(std::string_view word, const std::regex& form) {
+  constexpr size_t kLongest = 100;  // std::regex recurses with each character
+  return word.size() <= kLongest && std::regex_match(word.begin(), word.end(), form);
 }
 
 // TOML's number in the form that parse_int() and parse_float() read; nothing for another word.
 std::optional<std::string> number_text(std::string_view word) {
-  const int base = word.starts_with("0x")   ? 16
-                   : word.starts_with("0o") ? 8
-                   : word.starts_with("0b") ? 2
+  static const std::regex number_form(
+      R"([+-]?(inf|nan|(0|[1-9](_?\d)*)(\.\d(_?\d)*)?([eE][+-]?\d(_?\d)*)?))"
+      R"(|0x[\da-fA-F](_?[\da-fA-F])*|0o[0-7](_?[0-7])*|0b[01](_?[01])*)");
+  if (!has_form(word, number_form)) return std::nullopt;
+  std::string text(word.substr(word.starts_with('+') ? 1 : 0));
+  std::erase(text, '_');
+  if (text.ends_with("inf") || text.ends_with("nan")) return text;
+  const int base = text.starts_with("0x")   ? 16
+                   : text.starts_with("0o") ? 8
+                   : text.starts_with("0b") ? 2
                                             : 10;
-  const auto is_part = base == 10 ? is_digit : is_hex_digit;
-  std::string text;
-  for (size_t i = base == 10 ? 0 : 2; i < word.size(); ++i) {
-    const bool is_between =
-        i > 0 && i + 1 < word.size() && is_part(word[i - 1]) && is_part(word[i + 1]);
-    if (word[i] != '_') text += word[i];
-    if (word[i] == '_' && !is_between) return std::nullopt;
-  }
-  if (base != 10) {
-    const auto number = number_of<int64_t>(text, base);
-    return number ? std::optional(std::to_string(*number)) : std::nullopt;
-  }
-  if (text.starts_with('+')) text.erase(0, 1);
-  if (text == "inf" || text == "-inf" || text == "nan" || text == "-nan") return text;
-  if (!is_decimal(word.front() == '+' ? "+" + text : text)) return std::nullopt;
-  if (text.find_first_of(".eE") == text.npos) {
-    const auto whole = parse_int(text);
-    return whole ? std::optional(std::to_string(*whole)) : std::nullopt;
+  if (base != 10 || text.find_first_of(".eE") == text.npos) {
+    const char* const digits = text.data() + (base == 10 ? 0 : 2);
+    int64_t whole = 0;
+    const auto error = std::from_chars(digits, text.data() + text.size(), whole, base).ec;
+    return error == std::errc() ? std::optional(std::to_string(whole)) : std::nullopt;
   }
   const auto real = parse_float(text);
   if (!real) return std::nullopt;
   const std::string shown = fmt::format("{}", *real);
   const bool looks_whole = shown.find_first_not_of("-0123456789") == shown.npos;
   return looks_whole ? shown + ".0" : shown;  // 3.0 is no whole number, as its writer meant it
+}
+
+// The text that a basic string of TOML stands for, by JSON's rules, which lack tabs and \U; nothing
+// where an escape is wrong.
+std::optional<std::string> unescaped(std::string_view quoted) {
+  std::string json;
+  for (size_t i = 0; i < quoted.size(); ++i) {
+    const std::string_view one = quoted.substr(i, quoted[i] == '\\' ? 2 : 1);
+    i += one.size() - 1;
+    if (one == "\t") {
+      json += "\\t";
+    } else if (one == "\\U") {
+      const std::string_view digits = quoted.substr(i + 1, 8);
+      uint32_t code = 0;
+      const char* const end = std::to_address(digits.end());
+      const auto [last, error] = std::from_chars(std::to_address(digits.begin()), end, code, 16);
+      if (error != std::errc() || last != end || digits.size() < 8 || code > 0x10FFFF) return {};
+      json += code < 0x10000 ? fmt::format("\\u{:04x}", code)
+                             : fmt::format("\\u{:x}\\u{:x}",  // UTF-16
+                                           0xD7C0 + (code >> 10),
+                                           0xDC00 + (code & 0x3FF));
+      i += digits.size();
+    } else {
+      json += one;
+    }
+  }
+  const auto text = nlohmann::json::parse(json, nullptr, false);
+  return text.is_string() ? std::optional(text.get<std::string>()) : std::nullopt;
 }
 
 // Reads TOML from front to back. Nothing that a flag needs is nested.
@@ -138,12 +110,11 @@ class ConfigReader {
     std::vector<ConfigEntry> entries;
     std::set<std::string> keys;
     for (skip_lines(); !text_.empty(); skip_lines()) {
-      if (next() == '[') refuse_table();
       ConfigEntry entry{.key = key(), .value = {}, .line = line_};
       if (!keys.insert(entry.key).second) {
         refuse(fmt::format("'{}' is given twice", printable(entry.key)));
       }
-      entry.value = value();
+      entry.value = takes('[') ? array() : single_value();
       skip(kBlanks);
       if (next() == '#') skip_comment();
       if (next() != '\n') refuse_next("the line goes on after its value");
@@ -181,25 +152,18 @@ class ConfigReader {
 
   // With the = after it.
   std::string key() {
-    std::string name;
-    if (next() == '"' || next() == '\'') {
-      name = quoted(false);
-    } else {
-      const auto is_letter = [](unsigned char c) {
-        return std::isalnum(c) || c == '-' || c == '_';
-      };
-      const auto end = std::ranges::find_if_not(text_, is_letter);
-      name = take(static_cast<size_t>(end - text_.begin()));
-      if (name.empty()) refuse_next("a line begins with the name of a flag");
-    }
+    if (next() == '[') refuse_table();
+    const bool is_quoted = next() == '"' || next() == '\'';
+    const auto is_letter = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
+    const auto end = std::ranges::find_if_not(text_, is_letter) - text_.begin();
+    if (!is_quoted && end == 0) refuse_next("a line begins with the name of a flag");
+    std::string name = is_quoted ? quoted() : std::string(take(static_cast<size_t>(end)));
     skip(kBlanks);
     if (next() == '.') refuse_table();
     if (!takes('=')) refuse_next("a = comes after the name of a flag");
     skip(kBlanks);
     return name;
   }
-
-  std::string value() { return takes('[') ? array() : single_value(); }
 
   std::string array() {
     std::string values;
@@ -213,62 +177,32 @@ class ConfigReader {
   }
 
   std::string single_value() {
+    static const std::regex date_form(R"((\d{4}-|\d\d:).*)");
     if (next() == '{') refuse_table();
-    if (next() == '"' || next() == '\'') return quoted(true);
+    if (next() == '"' || next() == '\'') return quoted();
     const std::string_view word = take(text_.find_first_of(" \t\r\n,]}#"));
     if (word.empty()) refuse_next("a value is missing");
     if (std::ranges::any_of(word, is_beyond_ascii)) refuse_not_ascii();
     if (word == "true" || word == "false") return std::string(word);
-    if (is_date(word)) refuse_flag("this is a date or a time", "text in quotes");
+    if (has_form(word, date_form)) refuse_flag("this is a date or a time", "text in quotes");
     if (const auto number = number_text(word)) return *number;
     refuse(fmt::format("{} is neither a number nor true or false", printable(word)), kQuotes);
   }
 
-  std::string quoted(bool may_be_long) {
-    const std::string three(3, next());
-    const bool is_long = may_be_long && text_.starts_with(three);
-    const std::string_view mark = std::string_view(three).substr(is_long ? 0 : 2);
-    const int begin = line_;
-    take(mark.size());
-    if (is_long) take(text_.starts_with("\r\n") ? 2 : text_.starts_with('\n') ? 1 : 0);
-    std::string result;
-    while (!text_.starts_with(mark)) {
-      if (text_.empty() || (!is_long && next() == '\n')) {
-        line_ = begin;
-        refuse("a text in quotes does not end");
-      }
-      const bool is_escape = mark.front() == '"' && takes('\\');
-      result += is_escape ? escaped(is_long) : std::string(take(1));
+  std::string quoted() {
+    const char mark = next();
+    if (text_.starts_with(std::string(3, mark))) {
+      refuse_flag("a text of several lines begins", "text in quotes, on one line");
     }
-    const size_t quotes = std::min(text_.find_first_not_of(mark.front()), text_.size());
-    const size_t inner = is_long ? std::min<size_t>(quotes - mark.size(), 2) : 0;  // before the end
-    take(inner + mark.size());
-    return result + three.substr(0, inner);
-  }
-
-  // Reads the rest of an escape, whose backslash was taken. Returns the text that it stands for.
-  std::string escaped(bool may_end_a_line) {
-    constexpr std::string_view kLetters = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
-    const size_t word = text_.find_first_not_of(kBlanks);
-    if (may_end_a_line && word < text_.size() && text_[word] == '\n') {
-      skip(kLines);
-      return {};
+    size_t end = 1;
+    for (; end < text_.size() && text_[end] != mark && text_[end] != '\n'; ++end) {
+      if (mark == '"' && text_[end] == '\\' && !text_.substr(end + 1).starts_with('\n')) ++end;
     }
-    const char letter = next();
-    if (const size_t at = kLetters.find(letter); at != kLetters.npos) {
-      take(1);
-      return {kMeanings[at]};
-    }
-    const size_t digits = letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
-    const std::string_view sequence = text_.substr(0, 1 + digits);
-    const auto code =
-        number_of<uint32_t>(sequence.substr(std::min<size_t>(sequence.size(), 1)), 16);
-    const bool is_character = code && (*code < 0xD800 || (*code > 0xDFFF && *code < 0x110000));
-    if (sequence.size() <= digits || !is_character) {
-      refuse_next("a backslash stands before what it does not go with");
-    }
-    take(sequence.size());
-    return utf8_of(*code);
+    if (end >= text_.size() || text_[end] != mark) refuse("a text in quotes does not end");
+    const std::string_view all = take(end + 1);
+    if (mark == '\'') return std::string(all.substr(1, end - 1));
+    if (auto result = unescaped(all)) return *std::move(result);
+    refuse("a backslash stands before what it does not go with");
   }
 
   [[noreturn]] void fail(std::string_view what, std::string_view why, std::string_view hint) const {
@@ -280,7 +214,7 @@ class ConfigReader {
     fail("this is not TOML", why, hint);
   }
   [[noreturn]] void refuse_not_ascii() const {
-    refuse("a character that is not ASCII stands outside of quotes, or after a backslash", kQuotes);
+    refuse("a character that is not ASCII stands outside of quotes", kQuotes);
   }
   [[noreturn]] void refuse_next(std::string_view why) const {
     if (is_beyond_ascii(next())) refuse_not_ascii();

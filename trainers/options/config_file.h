@@ -19,8 +19,8 @@ struct ConfigEntry {
 };
 
 // Parses strings, numbers, true, false and arrays of these, in the order of their lines. Errors:
-// UsageError naming `file` and the line for text that is not TOML, and for tables, dates and nested
-// arrays, which flags do not need.
+// UsageError naming `file` and the line for text that is not TOML, and for tables, dates, nested
+// arrays and strings of several lines, which flags do not need.
 std::vector<ConfigEntry> parse_config(std::string_view text, std::string_view file);
 
 // Returns the file that repeats the run of these options. It sets the flags that were given; the

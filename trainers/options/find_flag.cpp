@@ -27,7 +27,7 @@ const Flag* find_flag(std::string_view dashed) {
 
 bool only_prints(const Flag& flag) {
   constexpr std::string_view kPrinting[] = {
-      "help", "help-all", "version", "check-build", "verbose", "print-config", "completion", "man"};
+      "help", "help-all", "version", "check-build", "verbose", "print-config", "completion"};
   return std::ranges::find(kPrinting, flag.name) != std::end(kPrinting);
 }
 

@@ -12,6 +12,20 @@ namespace {
 constexpr size_t kIndent = 40;
 constexpr size_t kColumns = 100;
 
+std::string value_shown(const Flag& flag, Program program) {
+  if (flag.kind == FlagKind::kBool) return "";
+  if (!flag.takes.empty()) return fmt::format(" {}", flag.takes);
+  if (flag.kind == FlagKind::kChoice) return fmt::format(" {}", flag.choices.of(program));
+  return flag.kind == FlagKind::kInt ? " N" : " X";
+}
+
+std::string meaning_shown(const Flag& flag, Program program) {
+  if (!flag.means.empty()) return fmt::format("same as {}", flag.means);
+  const std::string_view initial = flag.initial.of(program);
+  if (flag.kind == FlagKind::kBool || initial.empty()) return std::string(flag.help);
+  return fmt::format("{} [{}]", flag.help, initial);
+}
+
 // "-b, --b, --batch-size N": one-letter names first; the brief page leaves out other long names.
 std::string names_shown(const Flag& flag, Program program, bool all) {
   std::string letters;
@@ -70,20 +84,6 @@ std::string examples(Program program) {
 std::string name_shown(const Flag& flag, Program program) {
   const bool is_on = flag.kind == FlagKind::kBool && flag.initial.of(program) == "true";
   return fmt::format("--{}{}", is_on ? "no-" : "", flag.name);
-}
-
-std::string value_shown(const Flag& flag, Program program) {
-  if (flag.kind == FlagKind::kBool) return "";
-  if (!flag.takes.empty()) return fmt::format(" {}", flag.takes);
-  if (flag.kind == FlagKind::kChoice) return fmt::format(" {}", flag.choices.of(program));
-  return flag.kind == FlagKind::kInt ? " N" : " X";
-}
-
-std::string meaning_shown(const Flag& flag, Program program) {
-  if (!flag.means.empty()) return fmt::format("same as {}", flag.means);
-  const std::string_view initial = flag.initial.of(program);
-  if (flag.kind == FlagKind::kBool || initial.empty()) return std::string(flag.help);
-  return fmt::format("{} [{}]", flag.help, initial);
 }
 
 std::string help_text(Program program) {

@@ -35,15 +35,9 @@ void check_flag_value(const Flag& flag,
 std::string help_text(Program program);
 std::string help_all_text(Program program);  // every flag
 
-// Returns a script for `shell` ("bash", "zsh" or "fish") that completes flags and their values.
-std::string completion_text(Program program, std::string_view shell);
-std::string man_text(Program program);  // in roff
+std::string bash_completion(Program program);  // a script that completes flags and their values
 
-// A flag as all these pages show it: its name, "--arch", or "--no-NAME" for a switch that is on by
-// default; its value, " N", " DIR", " auto|cpu", or nothing for a switch; its meaning, with the
-// default.
+// "--arch", or "--no-NAME" for a switch that is on by default.
 std::string name_shown(const Flag& flag, Program program);
-std::string value_shown(const Flag& flag, Program program);
-std::string meaning_shown(const Flag& flag, Program program);
 
 }  // namespace lockstep::trainers

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainers/report/png.h"
+#include "data/codecs/encode_png.h"
 #include "trainers/report/protobuf.h"
 
 namespace lockstep::trainers {
@@ -97,9 +97,11 @@ std::string scalar_value(std::string_view tag, double value) {
 
 std::string image_value(std::string_view tag, const Picture& picture) {
   constexpr uint64_t kHeight = 1, kWidth = 2, kColorspace = 3, kEncoded = 4;
+  const std::string png =
+      data::encode_png({picture.height, picture.width}, picture.channels, picture.pixels);
+  if (png.empty()) return {};
   const std::string image = pb::whole(kHeight, picture.height) + pb::whole(kWidth, picture.width) +
-                            pb::whole(kColorspace, picture.channels) +
-                            pb::bytes(kEncoded, png_of(picture));
+                            pb::whole(kColorspace, picture.channels) + pb::bytes(kEncoded, png);
   return pb::bytes(kTag, tag) + pb::bytes(kImage, image);
 }
 

@@ -21,6 +21,7 @@ struct Picture {
   int64_t channels = 1;  // 1 or 3
   std::string pixels = {};
 };
+// Empty in a build without libpng.
 std::string image_value(std::string_view tag, const Picture& picture);
 
 // Counts the values that are finite, in the bins that torch's add_histogram has by default. Empty

@@ -39,15 +39,4 @@ FrameLine& FrameLine::add(std::string_view text, int color) {
   return *this;
 }
 
-std::string FrameLine::padded() const {
-  return text_ + std::string(static_cast<size_t>(std::max(0, left_)), ' ');
-}
-
-std::vector<std::string> side_by_side(std::vector<std::string> left,
-                                      const std::vector<std::string>& right) {
-  if (left.empty()) return right;
-  for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) left[i] += "  " + right[i];
-  return left;
-}
-
 }  // namespace lockstep::trainers

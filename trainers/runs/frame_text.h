@@ -22,16 +22,11 @@ class FrameLine {
   // `color`: a foreground of ECMA-48's SGR; 0: the terminal's own.
   FrameLine& add(std::string_view text, int color = 0);
   std::string text() const { return text_; }
-  std::string padded() const;  // with blanks up to its columns
 
  private:
   std::string text_;
   int left_;
   bool colors_;
 };
-
-// Puts the lines of `right` to the right of those of `left`, which all have the same width.
-std::vector<std::string> side_by_side(std::vector<std::string> left,
-                                      const std::vector<std::string>& right);
 
 }  // namespace lockstep::trainers

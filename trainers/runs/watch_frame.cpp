@@ -11,7 +11,6 @@
 
 #include "core/words.h"
 #include "trainers/report/number_text.h"
-#include "trainers/runs/braille.h"
 #include "trainers/runs/frame_text.h"
 #include "trainers/runs/verdict.h"
 
@@ -19,7 +18,6 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr int kTrainColor = 36, kTestColor = 33, kWarningColor = 31;
-constexpr int kSideBySide = 76;  // columns from which two plots stand beside each other
 
 // The last value of a curve, or `otherwise`.
 double last_of(const ViewedRun& run, const char* curve, double otherwise) {
@@ -122,58 +120,47 @@ std::vector<std::string> frame_ranks(const ViewedRun& run, TerminalSize size) {
   return rows;
 }
 
-struct PlotContent {
-  const char* title = "";
-  const char* train = "";
-  const char* test = "";
-};
-
-bool spans_far(const Curve& curve) {
-  return !curve.empty() && curve.best_low() > 0 && curve.best_high() > 20 * curve.best_low();
+// A character for each column of the steps so far, blank before the first value. The height is
+// logarithmic where values differ widely.
+std::string sparkline(const Curve& curve, int64_t last_step, int columns) {
+  constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const double low = curve.best_low(), high = curve.best_high();
+  const Axis axis{.low = low, .high = high, .logarithmic = low > 0 && high > 20 * low};
+  const auto block = [&](double value) {
+    const double share = axis.place(value);  // NaN where all values are the same
+    return kBlocks[share > 0 ? static_cast<size_t>(std::min(share, 1.0) * 7.99) : 0];
+  };
+  std::string text;
+  size_t next = 0;
+  for (int column = 1; column <= columns; ++column) {
+    const double end = static_cast<double>(last_step) * column / columns;
+    while (next < curve.points().size() && curve.points()[next].x <= end) ++next;
+    text += next == 0 ? " " : block(curve.points()[next - 1].mean);
+  }
+  return text;
 }
 
-// A title and the two curves below it.
-std::vector<std::string> frame_plot(const ViewedRun& run,
-                                    const PlotContent& content,
-                                    TerminalSize size,
-                                    bool colors) {
-  const Curve& train = run.curves.curve(content.train);
-  const Curve& test = run.curves.curve(content.test);
-  if (train.empty() && test.empty()) return {};
-  FrameLine title(size.columns, colors);
-  title.add(content.title);
-  if (!train.empty()) {
-    title.add(" training " + value_text(train.last()), kTrainColor);
+std::vector<std::string> frame_curves(const ViewedRun& run, TerminalSize size, bool colors) {
+  struct Shown {
+    const char* curve;
+    const char* label;
+    int color;
+  };
+  constexpr Shown kShown[] = {{"train/loss", "training loss", kTrainColor},
+                              {"val/loss", "test loss", kTestColor},
+                              {"train/acc1", "training accuracy, %", kTrainColor},
+                              {"val/acc1", "test accuracy, %", kTestColor}};
+  std::vector<std::string> lines;
+  for (const auto& [name, label, color] : kShown) {
+    const Curve& curve = run.curves.curve(name);
+    if (curve.empty() || std::ssize(lines) >= size.rows) continue;
+    const std::string text = fmt::format("{:<20} {:>8} ", label, value_text(curve.last()));
+    const int width = size.columns - static_cast<int>(text.size());
+    lines.push_back(FrameLine(size.columns, colors)
+                        .add(text)
+                        .add(sparkline(curve, run.curves.last_step(), width), color)
+                        .text());
   }
-  if (!test.empty()) title.add(" test " + value_text(test.last()), kTestColor);
-  const BrailleCurve curves[] = {{train.points(), kTrainColor}, {test.points(), kTestColor}};
-  const bool far = spans_far(train) && (test.empty() || test.best_low() > 0);
-  std::vector<std::string> lines =
-      braille_plot(curves,
-                   {.columns = size.columns,
-                    .rows = size.rows - 1,
-                    .last_x = static_cast<double>(std::max<int64_t>(1, run.curves.last_step())),
-                    .logarithmic = far},
-                   colors);
-  lines.insert(lines.begin(), title.padded());
-  return lines;
-}
-
-std::vector<std::string> frame_plots(const ViewedRun& run, TerminalSize size, bool colors) {
-  constexpr int kLowest = 4;  // with its title
-  const PlotContent loss{"loss", "train/loss", "val/loss"};
-  const PlotContent accuracy{"accuracy, %", "train/acc1", "val/acc1"};
-  if (size.rows < kLowest) return {};
-  if (size.columns >= kSideBySide) {
-    const int half = (size.columns - 2) / 2;
-    return side_by_side(frame_plot(run, loss, {half, size.rows}, colors),
-                        frame_plot(run, accuracy, {half, size.rows}, colors));
-  }
-  if (size.rows < 2 * kLowest) return frame_plot(run, loss, size, colors);
-  const int upper = (size.rows + 1) / 2;
-  std::vector<std::string> lines = frame_plot(run, loss, {size.columns, upper}, colors);
-  const auto lower = frame_plot(run, accuracy, {size.columns, size.rows - upper}, colors);
-  lines.insert(lines.end(), lower.begin(), lower.end());
   return lines;
 }
 
@@ -270,7 +257,7 @@ std::vector<std::string> watch_frame(const ViewedRun& run, const WatchView& view
       frame_news(run, {size.columns, std::clamp(size.rows / 6, 1, 5)}, view.colors);
   const int others =
       static_cast<int>(lines.size() + of_ranks.size() + latest.size()) + 1;  // the last line
-  append(frame_plots(run, {size.columns, size.rows - others}, view.colors));
+  append(frame_curves(run, {size.columns, size.rows - others}, view.colors));
   append(of_ranks);
   append(latest);
   lines.resize(std::min(lines.size(), static_cast<size_t>(std::max(0, size.rows - 1))));
