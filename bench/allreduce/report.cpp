@@ -91,7 +91,7 @@ Json result_json(const Measurement& measurement, int ranks) {
           {"type", datatype_name(measurement.dtype)},
           {"redop", "sum"},
           {"root", "-1"},
-          {"algorithm", trainers::name_of(measurement.algorithm)},
+          {"algorithm", lockstep::name_of(measurement.algorithm)},
           {"out_of_place", side_json(measurement.out_of_place, bytes, ranks)},
           {"out_of_place_per_iter", times_json(measurement.out_of_place)},
           {"in_place", side_json(measurement.in_place, bytes, ranks)},
@@ -152,7 +152,7 @@ std::string column_text(Algorithm algorithm) {
       "time   algbw   busbw  #wrong\n"
       "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             "
       "(us)  (GB/s)  (GB/s)        \n";
-  return fmt::format("#\n# Algorithm: {}\n#\n{}", trainers::name_of(algorithm), kHeadings);
+  return fmt::format("#\n# Algorithm: {}\n#\n{}", lockstep::name_of(algorithm), kHeadings);
 }
 
 std::string row_text(const Measurement& measurement, int ranks) {

@@ -61,7 +61,7 @@ Setting settle(const SyntheticOptions& options,
   const int64_t threads = trainers::agreed_threads(request.threads, launch, ranks);
   const BatchDivision batch = divide_batch(request.batch, request.device, ranks.size(), threads);
   trainers::check_batch_norm(batch, std::nullopt, model_options(options), batch.images);
-  const trainers::LibraryVersions libraries = trainers::agreed_cuda_libraries(request, ranks);
+  const LibraryVersions libraries = trainers::agreed_cuda_libraries(request, ranks);
   Setting setting{.route = trainers::choose_gradient_route(request, connection.transport, ranks)};
   setting.report = {.options = options,
                     .run = {.request = request,

@@ -75,7 +75,7 @@ std::string opening_text(const SyntheticReport& report) {
              run.threads,
              run.batch.shards,
              run.batch.bn_groups,
-             trainers::name_of(run.request.exchange.algorithm),
+             lockstep::name_of(run.request.exchange.algorithm),
              run.transport);
 }
 
@@ -152,7 +152,7 @@ std::string json_text(const SyntheticReport& report) {
       {"threads", run.threads},
       {"shards", run.batch.shards},
       {"bn_groups", run.batch.bn_groups},
-      {"algorithm", trainers::name_of(run.request.exchange.algorithm)},
+      {"algorithm", lockstep::name_of(run.request.exchange.algorithm)},
       {"transport", run.transport},
       {"opt_level", name_of(run.request.precision.level)},
       {"dtype", run.request.precision.is_mixed() ? name_of(run.request.precision.dtype) : "f32"},

@@ -7,6 +7,7 @@
 #include "data/batch_plan.h"
 #include "data/synthetic.h"
 #include "nn/functional.h"
+#include "trainers/loop/training_parts.h"
 
 namespace lockstep::bench {
 namespace {

@@ -61,12 +61,12 @@ class MadeTorchFile : public ::testing::Test {
  protected:
   // Returns the result of reading a file with this pickle. Storage "0" holds 1 and 2 in f32.
   std::string read(const std::string& pickle, const std::string& storage = kTwo) {
-    write_zip(file_, {{"a/data.pkl", bytes(pickle)}, {"a/data/0", bytes(storage)}});
+    data::write_zip(file_, {{"a/data.pkl", bytes(pickle)}, {"a/data/0", bytes(storage)}});
     return read();
   }
   std::string read() {
     try {
-      read_torch_file(file_);
+      data::read_torch_file(file_);
     } catch (const CheckpointError& error) {
       return format_error(error);
     }

@@ -27,7 +27,7 @@ fs::path golden(const std::string& name) {
 
 std::string refusal(const fs::path& file) {
   try {
-    read_torch_file(file);
+    data::read_torch_file(file);
   } catch (const CheckpointError& error) {
     return format_error(error);
   }
@@ -63,8 +63,8 @@ void expect_tiny_net(FileTensors tensors) {
 }
 
 TEST(TorchFile, ReadsAStateDict) {
-  ASSERT_TRUE(is_torch_file(golden("state_dict.pt")));
-  const Safetensors content = read_torch_file(golden("state_dict.pt"));
+  ASSERT_TRUE(data::is_torch_file(golden("state_dict.pt")));
+  const Safetensors content = data::read_torch_file(golden("state_dict.pt"));
   EXPECT_EQ(content.tensors.size(), 9U);
   EXPECT_TRUE(content.metadata.empty());
   expect_tiny_net(content.tensors);
@@ -72,14 +72,14 @@ TEST(TorchFile, ReadsAStateDict) {
 
 TEST(TorchFile, ReadsNestedOnesWithModuleInFront) {
   for (const char* file : {"checkpoint.pth.tar", "ddp_checkpoint.pt"}) {
-    const Safetensors content = read_torch_file(golden(file));
+    const Safetensors content = data::read_torch_file(golden(file));
     EXPECT_TRUE(content.tensors.contains("module.conv.weight")) << file;
     expect_tiny_net(content.tensors);
   }
 }
 
 TEST(TorchFile, ReadsStridedTensorsAndOtherTypes) {
-  const FileTensors tensors = read_torch_file(golden("types.pt")).tensors;
+  const FileTensors tensors = data::read_torch_file(golden("types.pt")).tensors;
   EXPECT_EQ(tensors.at("transposed").shape(), Shape({3, 2}));
   EXPECT_EQ(floats<float>(tensors.at("transposed")), (std::vector<float>{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(floats<float>(tensors.at("column")), (std::vector<float>{1, 4}));
@@ -95,7 +95,7 @@ TEST(TorchFile, ReadsStridedTensorsAndOtherTypes) {
 }
 
 TEST(TorchFile, AnExpandedTensorHasItsElementManyTimes) {
-  const Tensor tensor = read_torch_file(golden("expanded.pt")).tensors.at("fc.weight");
+  const Tensor tensor = data::read_torch_file(golden("expanded.pt")).tensors.at("fc.weight");
   EXPECT_EQ(floats<float>(tensor), std::vector<float>(1000, 0.F));
 }
 
@@ -116,11 +116,11 @@ TEST(TorchFile, TarArchivesAndBarePicklesAreNamed) {
   write_text(dir / "old.pth", std::string(257, '\0') + "ustar" + std::string(250, '\0'));
   EXPECT_THAT(refusal(dir / "old.pth"), HasSubstr("it is a tar archive, as PyTorch before 0.1.10"));
   write_text(dir / "bare.pkl", "\x80\x04\x95zzzzzzzzzzzz.");
-  EXPECT_TRUE(is_torch_file(dir / "bare.pkl"));
+  EXPECT_TRUE(data::is_torch_file(dir / "bare.pkl"));
   EXPECT_THAT(refusal(dir / "bare.pkl"), HasSubstr("it is a bare pickle"));
   write_text(dir / "text", "no weights");
-  EXPECT_FALSE(is_torch_file(dir / "text"));
-  EXPECT_FALSE(is_torch_file(dir / "absent"));
+  EXPECT_FALSE(data::is_torch_file(dir / "text"));
+  EXPECT_FALSE(data::is_torch_file(dir / "absent"));
 }
 
 // The fifth tutorial's saved_model.ckpt would execute code of its class, and --resume needs the
@@ -144,10 +144,10 @@ TEST(TorchFile, WhatIsWrittenIsReadBack) {
                             .metadata = {{"arch", "tiny"}, {"odd", "\xff\""}}};
   for (const bool with_scaler : {false, true}) {
     const auto scaler = with_scaler
-                            ? std::optional(ScalerState{{"scale", 65536.0}, {"n", int64_t{3}}})
+                            ? std::optional(data::ScalerState{{"scale", 65536.0}, {"n", int64_t{3}}})
                             : std::nullopt;
-    write_torch_file(dir / "w.pt", content, scaler);
-    const Safetensors back = read_torch_file(dir / "w.pt");
+    data::write_torch_file(dir / "w.pt", content, scaler);
+    const Safetensors back = data::read_torch_file(dir / "w.pt");
     EXPECT_EQ(digest_of_row_major(back.tensors), digest_of_row_major(content.tensors));
     EXPECT_EQ(back.metadata.at("arch"), "tiny");
     EXPECT_EQ(back.metadata.at("odd"), "\xef\xbf\xbd\"");
@@ -157,8 +157,8 @@ TEST(TorchFile, WhatIsWrittenIsReadBack) {
 TEST(TorchFile, TheSameContentGivesTheSameBytes) {
   const TempDir dir;
   const Safetensors content{.tensors = {{"w", Tensor::zeros({2}, Dtype::kF32)}}, .metadata = {}};
-  write_torch_file(dir / "a.pt", content);
-  write_torch_file(dir / "b.pt", content);
+  data::write_torch_file(dir / "a.pt", content);
+  data::write_torch_file(dir / "b.pt", content);
   EXPECT_EQ(testing::read_text(dir / "a.pt"), testing::read_text(dir / "b.pt"));
 }
 
