@@ -42,7 +42,7 @@ void check_optimizer(const OptimizerOptions& optimizer) {
   check_number("optimizer.momentum", optimizer.momentum, 0, 1);
   check_number("optimizer.weight_decay", optimizer.weight_decay, 0, kMostRate);
   check_number("optimizer.clip_grad_norm", optimizer.clip_grad_norm, 0, kBillion);
-  check_number("optimizer.ema", optimizer.ema, 0, 0);
+  check_number("optimizer.ema", optimizer.ema, 0, 1);
   if (optimizer.nesterov && optimizer.kind == OptimizerKind::kSgd && optimizer.momentum == 0) {
     refuse("optimizer.momentum", 0, "a number above 0 with nesterov");
   }

@@ -55,7 +55,8 @@ std::string text_of(const OptimizerOptions& optimizer) {
                   optimizer.nesterov,
                   optimizer.weight_decay,
                   optimizer.clip_grad_norm);
-  text += fmt::format(", lr_unit {}, muon_dtype {}, bias_decay {}",
+  text += fmt::format(", ema {}, lr_unit {}, muon_dtype {}, bias_decay {}",
+                      optimizer.ema,
                       fmt::underlying(optimizer.lr_unit),
                       name_of(optimizer.muon_dtype),
                       optimizer.groups.bias_decay);

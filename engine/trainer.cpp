@@ -177,13 +177,14 @@ struct Trainer::Impl {
                .stream = stream,
                .model = network,
                .changes = changes_of(options, *data.train),
-               .host = {.warn =
-                            [this](const std::string& text) { say("lockstep: warning: " + text); }},
-               .bucket_exchange = hooks.exchange},
+               .hooks = {.warn =
+                             [this](const std::string& text) { say("lockstep: warning: " + text); },
+                         .exchange = hooks.exchange,
+                         .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer}}},
         range(range_of(settings, lockstep::steps_per_epoch(batch, data.train->size()))),
         observer(hooks.listener),
         step(inputs, range, observer),
-        skipped_tests(data.test->size(), inputs.host.warn) {
+        skipped_tests(data.test->size(), inputs.hooks.warn) {
     share_weights();
   }
 
@@ -218,14 +219,17 @@ struct Trainer::Impl {
   ListenedSteps observer;
   TrainingStep step;
   SkippedPhotos skipped_tests;
-  int64_t steps = 0;
-  int64_t evaluated_epochs = 0;  // that the schedule knows
+  struct {
+    int64_t steps = 0;
+    int64_t evaluated_epochs = 0;  // that the schedule knows
+    bool averages = false;         // in with_average()
+  } done;
 };
 
 void Trainer::Impl::check_loss(float loss, double lr) const {
   if (std::isfinite(loss)) return;
   throw DivergedError(
-      fmt::format("the loss is {} at step {}", std::isnan(loss) ? "nan" : "infinite", steps),
+      fmt::format("the loss is {} at step {}", std::isnan(loss) ? "nan" : "infinite", done.steps),
       fmt::format("training diverged at learning rate {:g}, or an input is not finite", lr),
       "a smaller optimizer.lr, or optimizer.clip_grad_norm 1");
 }
@@ -258,7 +262,7 @@ Trainer::Trainer(Communicator& ranks,
 Trainer::~Trainer() = default;
 
 int64_t Trainer::steps() const {
-  return impl_->steps;
+  return impl_->done.steps;
 }
 
 int64_t Trainer::steps_per_epoch() const {
@@ -272,15 +276,15 @@ int64_t Trainer::end() const {
 StepReport Trainer::step() {
   Impl& own = *impl_;
   const StepRange& range = own.range;
-  if (own.steps >= range.end) {
+  if (own.done.steps >= range.end) {
     throw UsageError("no step is left",
                      fmt::format("{} were to be taken", range.end),
                      "more epochs, or a step while steps() < end()");
   }
-  const int64_t number = own.steps++;
+  const int64_t number = own.done.steps++;
   with_errors_of_a_trainer(*own.data.train, [&] { return own.step.take(number); });
   WeightUpdate& update = own.step.update();
-  const ScaledStep scaled = update.read_scale(own.steps);
+  const ScaledStep scaled = update.read_scale(own.done.steps);
   const WindowTotals totals = own.step.exchange_figures(false);
   own.check_loss(totals.losses.front(), update.lr());
   if (const auto& scaling = own.settings.precision.loss_scaling;
@@ -288,12 +292,12 @@ StepReport Trainer::step() {
     own.say(overflow_line(scaling->dynamic, scaled.scale));
   }
   return {
-      .step = own.steps,
+      .step = own.done.steps,
       .epoch = number / range.per_epoch,
       .loss = totals.losses.front(),
       .accuracy = 100 * static_cast<double>(totals.correct1) / static_cast<double>(totals.images),
       .lr = update.lr(),
-      .ends_epoch = own.steps % range.per_epoch == 0,
+      .ends_epoch = own.done.steps % range.per_epoch == 0,
       .skipped = scaled.newly_skipped > 0};
 }
 
@@ -313,21 +317,34 @@ EvaluationReport Trainer::evaluate() {
                       .precision = own.settings.precision.network(),
                       .chunk_images = own.settings.test.batch,
                       .workers = own.settings.workers,
-                      .warn = own.inputs.host.warn,
+                      .warn = own.inputs.hooks.warn,
                       .skipped = &own.skipped_tests};
   const auto memory = own.step.use_memory();
   const Evaluation found = with_errors_of_a_trainer(*own.data.test, [&] {
     return lockstep::evaluate(task, own.stream, own.inputs.ranks).value();
   });
-  const int64_t epochs = own.steps / steps_per_epoch();
-  if (own.steps % steps_per_epoch() == 0 && epochs > own.evaluated_epochs) {
-    own.evaluated_epochs = epochs;
+  const int64_t epochs = own.done.steps / steps_per_epoch();
+  if (own.done.steps % steps_per_epoch() == 0 && epochs > own.done.evaluated_epochs &&
+      !own.done.averages) {
+    own.done.evaluated_epochs = epochs;
     own.step.update().end_epoch(epochs - 1, found.loss, found.acc1());
   }
   return {.correct = found.correct1,
           .correct5 = found.correct5,
           .images = found.total,
           .loss = found.loss};
+}
+
+void Trainer::with_average(const std::function<void()>& use) {
+  WeightUpdate& update = impl_->step.update();
+  if (update.average() == nullptr) {
+    throw UsageError("the weights have no moving average",
+                     "optimizer.ema, its decay, is 0",
+                     "optimizer.ema = 0.999 before the Trainer is made");
+  }
+  impl_->done.averages = true;
+  update.with_average(use);
+  impl_->done.averages = false;
 }
 
 void Trainer::save(const std::filesystem::path& file) {

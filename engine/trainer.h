@@ -1,4 +1,4 @@
-// Training in steps: what train_convnet and train_resnet do, without their flags, files and output.
+// Training in steps, as train_convnet and train_resnet do it, without flags, files and output.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/gradient_reducer.h"
 #include "core/augmentation.h"
@@ -35,7 +36,7 @@ struct RankOptions {
   int workers = 0;  // threads that read images ahead; from 0 to 256
 };
 
-// How images become the network's input. Absent: as the name of the data set says (docs/library.md).
+// How images become the network's input. Absent: as the data set's name says (docs/library.md).
 struct ImageOptions {
   std::optional<kernels::NormalizeImageParams> normalize = {};  // of training and test images
   std::optional<Augmentation> augmentation = {};                // its seed is TrainerOptions'
@@ -61,9 +62,13 @@ struct TrainerOptions {
   std::function<void(const std::string& text)> warn = {};
 };
 
-// Functions and objects of the caller's that take part in the steps. Ranks do not compare them: give
-// all ranks the same. Each may be absent.
+// Functions and objects of the caller's that take part in the steps. Ranks do not compare them:
+// give all ranks the same. Each may be absent.
 struct TrainerHooks {
+  std::function<double(int64_t step)> rate = {};  // of a step, from 0, instead of the schedule
+  // Instead of options.optimizer. The rate is set before each step.
+  std::function<std::unique_ptr<nn::Optimizer>(const std::vector<nn::NamedParameter>& parameters)>
+      make_optimizer = {};
   comm::BucketExchange exchange = {};  // sums each bucket of gradients over the ranks
   TapeListener* listener = nullptr;    // sees each op of a step; borrowed
 };
@@ -121,6 +126,10 @@ class Trainer {
   // All test images, each once. ScheduleKind::kPlateau goes by the evaluations at ends of epochs:
   // call this after each step that ends one.
   EvaluationReport evaluate();
+
+  // Calls `use` while the network is the moving average of its weights: evaluate() and save() then
+  // take that. A collective call. Errors: UsageError without optimizer.ema.
+  void with_average(const std::function<void()>& use);
 
   // Weights and buffers, by PyTorch's names, as safetensors; rank 0 writes. Errors:
   // EnvironmentError.

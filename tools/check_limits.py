@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("core", "kernels", "nn", "comm", "data", "trainers", "engine")
 LINES, PARAMETERS, MEMBERS = 60, 6, 12
-LISTS = ("Options", "Settings", "Request", "Metrics", "Plan", "Record")  # structs with one member per setting, column or row
+LISTS = ("Options", "Settings", "Request", "Metrics", "Plan", "Record")  # one member per setting, column or row
 EXEMPT = (
     # One member per function of the library.
     "kernels/support/cublaslt/api.h", "kernels/support/cudnn/api.h", "comm/nccl/api.h",
@@ -112,7 +112,7 @@ class Source:
         while self.text[i] != ";":
             text, before = self.text[i], self.text[i - 1]
             if text in ("class", "struct", "union") and parameters is None:
-                is_class, name = not has_value and not is_enum, self.text[i + 1]
+                is_class, name = not has_value and not is_enum, self.class_name(i + 1)
             elif text == "enum":
                 is_enum = True
             elif text == "=" and before != "operator":
@@ -144,6 +144,11 @@ class Source:
         none = {"using", "typedef", "friend", "static", "static_assert", "constexpr"}
         is_variable = parameters is None and not is_class and not is_enum and self.text[at] not in none
         return i + 1, variables if is_variable else 0
+
+    def class_name(self, at: int) -> str:
+        while self.text[at + 1] == "::":
+            at += 2
+        return self.text[at]
 
     def initializes_member(self, parameters: int, brace: int) -> bool:
         """Whether the brace belongs to a constructor's initializer list."""

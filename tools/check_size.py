@@ -1,4 +1,4 @@
-"""Fails when a file outgrows its budget: sources 400 lines, the build's CMake files 1200 together (those of
+"""Fails when a file outgrows its budget: sources 500 lines, the build's CMake files 1200 together (those of
 examples/ are builds of their own), lines 120 columns.
 
 usage: python3 tools/check_size.py
@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh"}
-FILE_LINES, CMAKE_LINES, COLUMNS, CPP_COLUMNS = 400, 1200, 120, 100
+FILE_LINES, CMAKE_LINES, COLUMNS, CPP_COLUMNS = 500, 1200, 120, 100
 
 
 def main() -> int:

@@ -13,14 +13,17 @@
 #include "engine/settings/batch_division.h"
 #include "engine/settings/image_changes.h"
 #include "engine/settings/training_settings.h"
+#include "engine/update/weight_update.h"
 #include "nn/module.h"
 
 namespace lockstep {
 
-// Calls to whoever runs the training; each may be empty.
-struct StepHost {
+// Functions of the program around the training. Each may be empty.
+struct StepHooks {
   std::function<void(const std::string& text)> warn = {};  // on rank 0, of a skipped image
   std::function<bool()> asked_to_stop = {};                // whether this rank was
+  comm::BucketExchange exchange = {};                      // instead of the settings'
+  UpdateHooks update = {};
 };
 
 // References are borrowed.
@@ -33,9 +36,8 @@ struct StepInputs {
   nn::Module& model;
   ImageChanges changes = {};
   bool as_graph = false;  // on CUDA, a step is given to the device as one recorded graph
-  StepHost host = {};
-  comm::BucketExchange bucket_exchange = {};  // empty: as the settings ask for it
-  comm::MakeDeviceExchange exchange = {};     // how gradients on GPUs travel; empty: over `ranks`
+  StepHooks hooks = {};
+  comm::MakeDeviceExchange exchange = {};  // how gradients on GPUs travel; empty: over `ranks`
   int64_t pool_bytes = 0;  // on a GPU, of what steps and evaluations make; 0: not known
 };
 

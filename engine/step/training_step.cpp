@@ -22,8 +22,8 @@ comm::ReducerOptions reducer_options(const StepInputs& p, Timeline* timeline) {
   comm::ReducerOptions options = reducer_options(p.settings.exchange, p.batch.micro_steps);
   options.on_device = p.exchange;
   options.timeline = timeline;
-  if (gradients_carry_stops(p)) options.ask = p.host.asked_to_stop;
-  options.exchange = p.bucket_exchange;
+  if (gradients_carry_stops(p)) options.ask = p.hooks.asked_to_stop;
+  options.exchange = p.hooks.exchange;
   return options;
 }
 
@@ -61,7 +61,7 @@ TrainingStep::TrainingStep(const StepInputs& inputs, const StepRange& range, Ste
       update_(
           inputs_.settings, inputs_.batch.images, inputs_.stream, inputs_.model, range.per_epoch),
       batches_(inputs_, range, observer_.timeline()),
-      skipped_(inputs_.data.train->size(), inputs_.host.warn),
+      skipped_(inputs_.data.train->size(), inputs_.hooks.warn),
       graph_(inputs_.stream, runs_as_graph(), static_cast<size_t>(inputs_.pool_bytes)) {}
 
 TrainingStep::Seconds TrainingStep::take(int64_t number) {

@@ -47,7 +47,8 @@ struct ScheduleState {
 //   kStep, kMultiStep  gamma for each cut up to this epoch
 //   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
 //   kPoly              the same, to a power
-//   kCosine's end is ScheduleOptions::min_factor; WarmupOptions::is_prefix says where the five begin
+//   kCosine's end is ScheduleOptions::min_factor. WarmupOptions::is_prefix says where these five
+//   begin.
 //   kOneCycle          see OneCycleOptions
 //   kTriangular        see TriangularOptions
 //   kPlateau           gamma for each cut; warm-up sets the rate at the ends of epochs 0 to W,

@@ -27,13 +27,17 @@ ScaledStep scaled_step(const kernels::LossScaleState& state) {
       .scale = state.scale, .skipped = state.skipped, .consecutive_skips = state.consecutive_skips};
 }
 
-OptimizerOptions optimizer_config(const TrainingSettings& settings, int64_t steps_per_epoch) {
-  OptimizerOptions config = settings.optimizer;
-  if (config.lookahead) {
-    config.lookahead->total_steps =
+std::unique_ptr<nn::Optimizer> optimizer_of(const TrainingSettings& settings,
+                                            const nn::Module& model,
+                                            int64_t steps_per_epoch,
+                                            const UpdateHooks& hooks) {
+  if (hooks.make_optimizer) return hooks.make_optimizer(model.named_parameters());
+  OptimizerOptions options = settings.optimizer;
+  if (options.lookahead) {
+    options.lookahead->total_steps =
         settings.steps(steps_per_epoch) - settings.start_epoch * steps_per_epoch;
   }
-  return config;
+  return make_optimizer(options, model.named_parameters(), buffers_of(model));
 }
 
 }  // namespace
@@ -48,13 +52,13 @@ WeightUpdate::WeightUpdate(const TrainingSettings& settings,
                            int64_t step_images,
                            Stream& stream,
                            const nn::Module& model,
-                           int64_t steps_per_epoch)
+                           int64_t steps_per_epoch,
+                           UpdateHooks hooks)
     : stream_(stream),
       stored_(settings.precision, model),
       may_skip_(settings.precision.loss_scaling.has_value()),
-      optimizer_(make_optimizer(optimizer_config(settings, steps_per_epoch),
-                                model.named_parameters(),
-                                buffers_of(model))),
+      optimizer_(optimizer_of(settings, model, steps_per_epoch, hooks)),
+      rate_(std::move(hooks.rate)),
       schedule_(settings.schedule,
                 settings.optimizer.base_lr(step_images),
                 settings.epochs,
@@ -94,7 +98,7 @@ void WeightUpdate::follow_schedule() {
   const int64_t steps = std::min(steps_.end - steps_.first, steps_.most);
   std::vector<double> lrs(static_cast<size_t>(std::max<int64_t>(0, steps)));
   for (size_t i = 0; i < lrs.size(); ++i) {
-    lrs[i] = schedule_.lr(steps_.first + static_cast<int64_t>(i));
+    lrs[i] = rate_of(steps_.first + static_cast<int64_t>(i));
   }
   scaler_->set_learning_rates(lrs);
 }
@@ -117,7 +121,7 @@ void WeightUpdate::step(int64_t number) {
   if (clipper_) clipper_->clip();
   if (scaler_ && may_skip_) scaler_->check();
   if (!scaler_) {
-    lr_ = schedule_.lr(number);
+    lr_ = rate_of(number);
     optimizer_->set_lr(lr_);
   }
   optimizer_->step(stream_);
@@ -137,7 +141,7 @@ ScaledStep WeightUpdate::read_scale(int64_t steps) {
   if (!scaler_) return {};
   const kernels::LossScaleState state = scaler_->read();
   optimizer_->set_applied_steps(state.applied);
-  lr_ = schedule_.lr(steps_.first + state.applied - (state.consecutive_skips > 0 ? 0 : 1));
+  lr_ = rate_of(steps_.first + state.applied - (state.consecutive_skips > 0 ? 0 : 1));
   if (state.consecutive_skips >= kMaxSkips) throw_overflow(state, steps);
   ScaledStep result = scaled_step(state);
   result.newly_skipped = state.skipped - std::exchange(skips_seen_, state.skipped);
@@ -168,7 +172,7 @@ void WeightUpdate::describe(TrainingPosition& position) const {
 void WeightUpdate::restore(const TrainingPosition& position) {
   schedule_.restore(position.schedule);
   if (position.steps > steps_.first) optimizer_->was_restored();
-  if (position.applied > steps_.first) lr_ = schedule_.lr(position.applied - 1);
+  if (position.applied > steps_.first) lr_ = rate_of(position.applied - 1);
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();
   state.applied = position.applied - steps_.first;

@@ -2,6 +2,7 @@
 // optimizer.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,14 @@ struct ScaledStep {
 // Apex's line, with the scale after a skipped step; Apex itself does not skip by a static scale.
 std::string overflow_line(bool dynamic, float scale);
 
+// Functions of the caller's own that take part in the update. Each may be empty.
+struct UpdateHooks {
+  std::function<double(int64_t step)> rate = {};  // instead of the schedule's; step 0 is the first
+  // Instead of the settings' optimizer. The rate is set before each step.
+  std::function<std::unique_ptr<nn::Optimizer>(const std::vector<nn::NamedParameter>& parameters)>
+      make_optimizer = {};
+};
+
 // Owns the optimizer and its state. Thread safety: none.
 class WeightUpdate {
  public:
@@ -38,7 +47,8 @@ class WeightUpdate {
                int64_t step_images,
                Stream& stream,
                const nn::Module& model,
-               int64_t steps_per_epoch);
+               int64_t steps_per_epoch,
+               UpdateHooks hooks = {});
 
   // Call this after other code has written the parameters, before the first step too.
   void weights_were_written();
@@ -77,12 +87,14 @@ class WeightUpdate {
   void restore(const TrainingPosition& position);
 
  private:
+  double rate_of(int64_t step) const { return rate_ ? rate_(step) : schedule_.lr(step); }
   void follow_schedule();
 
   Stream& stream_;
   const StoredWeights stored_;
   const bool may_skip_;  // loss scaling
   const std::unique_ptr<nn::Optimizer> optimizer_;
+  const std::function<double(int64_t step)> rate_;  // empty: the schedule's
   Schedule schedule_;
   struct Steps {
     int64_t first = 0, end = 0;  // of all epochs, counted from epoch 0

@@ -143,9 +143,9 @@ TEST(TorchFile, WhatIsWrittenIsReadBack) {
   const Safetensors content{.tensors = file_tensors(run.model.state()),
                             .metadata = {{"arch", "tiny"}, {"odd", "\xff\""}}};
   for (const bool with_scaler : {false, true}) {
-    const auto scaler = with_scaler
-                            ? std::optional(data::ScalerState{{"scale", 65536.0}, {"n", int64_t{3}}})
-                            : std::nullopt;
+    const auto scaler =
+        with_scaler ? std::optional(data::ScalerState{{"scale", 65536.0}, {"n", int64_t{3}}})
+                    : std::nullopt;
     data::write_torch_file(dir / "w.pt", content, scaler);
     const Safetensors back = data::read_torch_file(dir / "w.pt");
     EXPECT_EQ(digest_of_row_major(back.tensors), digest_of_row_major(content.tensors));

@@ -24,7 +24,8 @@ AugmentationConfig make_augmentation_config(const Options& options);
 ExchangeConfig make_exchange_config(const Options& options);
 RunRequest make_run_request(const Options& options);
 
-// Reads --param-groups: "*.bias lr=64 wd=0.5; 0.weight epochs=0" holds two rules. Errors: UsageError.
+// Reads --param-groups: "*.bias lr=64 wd=0.5; 0.weight epochs=0" holds two rules. Errors:
+// UsageError.
 std::vector<ParameterRule> parse_parameter_rules(std::string_view text);
 
 }  // namespace lockstep::trainers

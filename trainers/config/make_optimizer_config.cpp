@@ -206,7 +206,6 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const bool is_cosine = kind == ScheduleKind::kCosine;
   const bool begins_anywhere = is_cosine || kind == ScheduleKind::kLinear ||
                                kind == ScheduleKind::kPoly || (cuts && !is_plateau);
-  const bool has_lookahead = config.lookahead.has_value();
   const bool has_schedule = kind != ScheduleKind::kConstant || warm > 0;
   struct Use {
     std::string_view flag;
@@ -242,9 +241,9 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
                "--warmup-epochs 5 --lr-scheduler cosine"},
            Use{"trust-coefficient", config.larc.has_value(), "--larc"},
            Use{"larc-clip", config.larc.has_value(), "--larc"},
-           Use{"lookahead-k", has_lookahead, "--lookahead"},
-           Use{"lookahead-alpha", has_lookahead, "--lookahead"},
-           Use{"lookahead-variant", has_lookahead, "--lookahead"},
+           Use{"lookahead-k", config.lookahead.has_value(), "--lookahead"},
+           Use{"lookahead-alpha", config.lookahead.has_value(), "--lookahead"},
+           Use{"lookahead-variant", config.lookahead.has_value(), "--lookahead"},
        }) {
     if (use.used || !options.given(use.flag)) continue;
     throw UsageError(fmt::format("--{} would change nothing", use.flag),

@@ -1,4 +1,4 @@
-// What a run says about its types.
+// Texts about the types of a run.
 #pragma once
 
 #include <cstdint>

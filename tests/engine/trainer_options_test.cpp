@@ -1,0 +1,185 @@
+// A Trainer's optimizers, schedules, image options and hooks.
+#include <algorithm>
+#include <memory>
+
+#include <gmock/gmock.h>
+
+#include "comm/single.h"
+#include "engine/settings/usual_images.h"
+#include "engine/update/schedule.h"
+#include "tests/engine/trainings.h"
+#include "tests/support/temp_dir.h"
+
+namespace lockstep::testing::trainer_options_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A ConvNet, the same each time, and the digits.
+struct Digits {
+  Digits() : network(nn::Init{rng}) {}
+
+  Trainer trainer(const TrainerOptions& options, const TrainerHooks& hooks = {}) {
+    return Trainer(alone, network, data::open_digits(), options, hooks);
+  }
+
+  comm::SingleCommunicator alone;
+  Mt19937 rng{42};
+  nn::ConvNet network;
+};
+
+TEST(TrainerOptions, EachOptimizerHasTheSameBitsOnOneAndTwoRanks) {
+  for (const OptimizerKind kind :
+       {OptimizerKind::kAdam, OptimizerKind::kAdamW, OptimizerKind::kMuon, OptimizerKind::kLamb}) {
+    TrainerOptions options = short_options();
+    options.optimizer = {.kind = kind, .lr = 0.002, .momentum = 0.9, .weight_decay = 1e-4};
+    const Trained one = train_on(1, options, 3);
+    EXPECT_EQ(train_on(2, options, 3), one) << static_cast<int>(kind);
+    EXPECT_NE(one, train_on(1, short_options(), 3)) << static_cast<int>(kind);
+  }
+}
+
+TEST(TrainerOptions, EachScheduleSetsItsRates) {
+  for (const ScheduleKind kind : {ScheduleKind::kMultiStep,
+                                  ScheduleKind::kCosine,
+                                  ScheduleKind::kLinear,
+                                  ScheduleKind::kPoly,
+                                  ScheduleKind::kOneCycle,
+                                  ScheduleKind::kTriangular}) {
+    TrainerOptions options = short_options();
+    options.batch = 512;
+    options.epochs = 2;
+    options.schedule = {.kind = kind, .milestones = {1}, .power = 2};
+    Digits digits;
+    Trainer trainer = digits.trainer(options);
+    const Schedule want(options.schedule, options.optimizer.lr, 2, trainer.steps_per_epoch());
+    trainer.run([&](const StepReport& report) {
+      EXPECT_EQ(report.lr, want.lr(report.step - 1)) << static_cast<int>(kind);
+      return report.step < trainer.steps_per_epoch() + 2;
+    });
+  }
+}
+
+// No evaluation is better than the first by half.
+TEST(TrainerOptions, APlateauGoesByTheEvaluationsAtEndsOfEpochs) {
+  TrainerOptions options = short_options();
+  options.batch = 2048;
+  options.epochs = 4;
+  options.schedule = {
+      .kind = ScheduleKind::kPlateau, .gamma = 0.5, .plateau = {.patience = 0, .threshold = 0.5}};
+  Digits digits;
+  Trainer trainer = digits.trainer(options);
+  std::vector<double> rates;
+  trainer.run([&](const StepReport& report) {
+    if (!report.ends_epoch) return true;
+    rates.push_back(report.lr);
+    trainer.evaluate();
+    trainer.evaluate();  // once more is no other epoch
+    return true;
+  });
+  EXPECT_THAT(rates, ::testing::ElementsAre(0.02, 0.02, 0.01, 0.005));
+}
+
+TEST(TrainerOptions, AnAverageIsEvaluatedAndSavedOnRequest) {
+  const TempDir dir;
+  TrainerOptions options = short_options();
+  options.optimizer.ema = 0.9;
+  Digits digits;
+  Trainer trainer = digits.trainer(options);
+  for (int i = 0; i < 3; ++i) trainer.step();
+  const std::vector<float> trained = weights_of(digits.network);
+  std::vector<float> average;
+  trainer.with_average([&] {
+    average = weights_of(digits.network);
+    trainer.save(dir / "average.safetensors");
+  });
+  EXPECT_NE(average, trained);
+  EXPECT_EQ(weights_of(digits.network), trained);
+  trainer.load(dir / "average.safetensors");
+  EXPECT_EQ(weights_of(digits.network), average);
+  Digits plain;
+  Trainer without = plain.trainer(short_options());
+  EXPECT_THAT(error_of<UsageError>([&] { without.with_average([] {}); }),
+              HasSubstr("no moving average"));
+}
+
+TEST(TrainerOptions, ImagesAreNormalizedAndChangedAsAskedFor) {
+  const auto train = [](const ImageOptions& images) {
+    TrainerOptions options = short_options();
+    options.images = images;
+    return train_on(1, options, 2);
+  };
+  const auto usual = usual_normalization(*data::open_digits().train);
+  EXPECT_EQ(train({.normalize = usual}), train({}));
+  EXPECT_NE(train({.normalize = {{.mean = {0.5F}, .std = {0.25F}}}}), train({}));
+  EXPECT_EQ(train({.augmentation = Augmentation{}}), train({}));
+  EXPECT_NE(train({.augmentation = {{.pad = 2}}}), train({}));
+}
+
+TEST(TrainerOptions, WhatIsOutOfRangeIsRefusedByName) {
+  const auto refused = [](auto&& change) {
+    TrainerOptions options = short_options();
+    change(options);
+    return error_of<UsageError>([&] { train_on(1, options, 1); });
+  };
+  EXPECT_THAT(refused([](TrainerOptions& o) { o.schedule.milestones = {3, 3}; }),
+              HasSubstr("schedule.milestones is 3"));
+  EXPECT_THAT(refused([](TrainerOptions& o) { o.schedule.one_cycle.div = 0; }),
+              HasSubstr("schedule.one_cycle.div is 0"));
+  EXPECT_THAT(refused([](TrainerOptions& o) { o.optimizer.ema = 2; }),
+              HasSubstr("optimizer.ema is 2"));
+}
+
+TEST(TrainerHooks, ARateOfTheCallersOwnIsThatOfEachStep) {
+  Digits digits;
+  Trainer trainer = digits.trainer(
+      short_options(), {.rate = [](int64_t step) { return step == 0 ? 0.01 : 0.01 / step; }});
+  EXPECT_EQ(trainer.step().lr, 0.01);
+  EXPECT_EQ(trainer.step().lr, 0.01);
+  EXPECT_EQ(trainer.step().lr, 0.005);
+}
+
+TEST(TrainerHooks, AnOptimizerOfTheCallersOwnTakesTheSteps) {
+  const auto train = [](const TrainerHooks& hooks) {
+    Digits digits;
+    Trainer trainer = digits.trainer(short_options(), hooks);
+    for (int i = 0; i < 2; ++i) trainer.step();
+    return weights_of(digits.network);
+  };
+  const auto make = [](double momentum) -> TrainerHooks {
+    return {.make_optimizer = [=](const std::vector<nn::NamedParameter>& parameters) {
+      return std::make_unique<nn::Sgd>(parameters, kernels::SgdParams{.momentum = momentum});
+    }};
+  };
+  EXPECT_EQ(train(make(0.9)), train({}));
+  EXPECT_NE(train(make(0)), train({}));
+}
+
+TEST(TrainerHooks, AnExchangeAndAListenerSeeEachStep) {
+  int buckets = 0;
+  struct Counter final : TapeListener {
+    void on_result(const TapeOp&, const Tensor&) override { ++results; }
+    void on_gradient(const TapeOp&, size_t, Tensor&) override { ++gradients; }
+    int results = 0, gradients = 0;
+  } counter;
+  Digits digits;
+  Trainer trainer = digits.trainer(
+      short_options(),
+      {.exchange =
+           [&](Communicator& peers, comm::Bucket& bucket) {
+             ++buckets;
+             return peers.start_all_reduce({.values = bucket.values, .label = bucket.label});
+           },
+       .listener = &counter});
+  trainer.step();
+  EXPECT_GT(counter.results, 0);
+  EXPECT_GT(counter.gradients, 0);
+  const int once = buckets;
+  EXPECT_GT(once, 0);
+  trainer.step();
+  EXPECT_EQ(buckets, 2 * once);
+  EXPECT_EQ(weights_of(digits.network), train_on(1, short_options(), 2).weights);
+}
+
+}  // namespace
+}  // namespace lockstep::testing::trainer_options_test
