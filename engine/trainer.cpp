@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "engine/settings/batch_division.h"
 #include "engine/settings/usual_images.h"
 #include "engine/state/class_names.h"
+#include "engine/state/training_state.h"
 #include "engine/state/weights_file.h"
 #include "engine/step/training_step.h"
 
@@ -183,8 +186,8 @@ struct Trainer::Impl {
                          .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer}}},
         range(range_of(settings, lockstep::steps_per_epoch(batch, data.train->size()))),
         observer(hooks.listener),
-        step(inputs, range, observer),
         skipped_tests(data.test->size(), inputs.hooks.warn) {
+    step.emplace(inputs, range, observer);
     share_weights();
   }
 
@@ -193,8 +196,8 @@ struct Trainer::Impl {
   }
   void share_weights() {
     std::vector<Tensor> tensors = nn::tensors_of(inputs.model.state());
-    comm::broadcast_tensors(inputs.ranks, tensors, step.device_peers());
-    step.update().weights_were_written();
+    comm::broadcast_tensors(inputs.ranks, tensors, step->device_peers());
+    step->update().weights_were_written();
   }
   // Batch norm's statistics are rank 0's.
   void share_buffers() {
@@ -202,11 +205,14 @@ struct Trainer::Impl {
     for (const nn::StateEntry& entry : inputs.model.state()) {
       if (!entry.is_parameter) buffers.push_back(entry.tensor);
     }
-    comm::broadcast_tensors(inputs.ranks, buffers, step.device_peers());
+    comm::broadcast_tensors(inputs.ranks, buffers, step->device_peers());
   }
   void check_loss(float loss, double lr) const;
   // Reads weights on rank 0, for all ranks. Errors: those of Trainer::load.
   std::map<std::string, std::string> read(const std::filesystem::path& file, Classifier classifier);
+  TrainingState state() const;
+  // Goes on from the state that rank 0 has.
+  void go_on(const TrainingState& state);
 
   const data::DatasetPair data;
   const TrainingSettings settings;
@@ -215,9 +221,9 @@ struct Trainer::Impl {
   Stream stream;
   const std::function<void(const std::string& text)> warn;
   const StepInputs inputs;
-  const StepRange range;
+  StepRange range;
   ListenedSteps observer;
-  TrainingStep step;
+  std::optional<TrainingStep> step;  // made again where a training goes on
   SkippedPhotos skipped_tests;
   struct {
     int64_t steps = 0;
@@ -282,10 +288,10 @@ StepReport Trainer::step() {
                      "more epochs, or a step while steps() < end()");
   }
   const int64_t number = own.done.steps++;
-  with_errors_of_a_trainer(*own.data.train, [&] { return own.step.take(number); });
-  WeightUpdate& update = own.step.update();
+  with_errors_of_a_trainer(*own.data.train, [&] { return own.step->take(number); });
+  WeightUpdate& update = own.step->update();
   const ScaledStep scaled = update.read_scale(own.done.steps);
-  const WindowTotals totals = own.step.exchange_figures(false);
+  const WindowTotals totals = own.step->exchange_figures(false);
   own.check_loss(totals.losses.front(), update.lr());
   if (const auto& scaling = own.settings.precision.loss_scaling;
       scaling && scaled.newly_skipped > 0) {
@@ -319,7 +325,7 @@ EvaluationReport Trainer::evaluate() {
                       .workers = own.settings.workers,
                       .warn = own.inputs.hooks.warn,
                       .skipped = &own.skipped_tests};
-  const auto memory = own.step.use_memory();
+  const auto memory = own.step->use_memory();
   const Evaluation found = with_errors_of_a_trainer(*own.data.test, [&] {
     return lockstep::evaluate(task, own.stream, own.inputs.ranks).value();
   });
@@ -327,7 +333,7 @@ EvaluationReport Trainer::evaluate() {
   if (own.done.steps % steps_per_epoch() == 0 && epochs > own.done.evaluated_epochs &&
       !own.done.averages) {
     own.done.evaluated_epochs = epochs;
-    own.step.update().end_epoch(epochs - 1, found.loss, found.acc1());
+    own.step->update().end_epoch(epochs - 1, found.loss, found.acc1());
   }
   return {.correct = found.correct1,
           .correct5 = found.correct5,
@@ -336,7 +342,7 @@ EvaluationReport Trainer::evaluate() {
 }
 
 void Trainer::with_average(const std::function<void()>& use) {
-  WeightUpdate& update = impl_->step.update();
+  WeightUpdate& update = impl_->step->update();
   if (update.average() == nullptr) {
     throw UsageError("the weights have no moving average",
                      "optimizer.ema, its decay, is 0",
@@ -380,6 +386,99 @@ void Trainer::load(const std::filesystem::path& file) {
 
 void Trainer::load_all_but_classifier(const std::filesystem::path& file) {
   impl_->read(file, Classifier::kMayStartFresh);
+}
+
+TrainingState Trainer::Impl::state() const {
+  const WeightUpdate& update = step->update();
+  TrainingState state{.model = file_tensors(inputs.model.state()),
+                      .optimizer = file_tensors(update.optimizer().state()),
+                      .position = {},
+                      .settings = {{"batch", std::to_string(batch.images)},
+                                   {"shards", std::to_string(batch.shards)},
+                                   {"batch_norm_groups", std::to_string(batch.bn_groups)},
+                                   {"seed", std::to_string(settings.seeds.run)},
+                                   {"training images", data.train->digest()}}};
+  state.position.steps = done.steps;
+  state.position.epoch = done.evaluated_epochs;
+  update.describe(state.position);
+  return state;
+}
+
+void Trainer::save_state(const std::filesystem::path& file) {
+  impl_->share_buffers();
+  on_rank_0(impl_->inputs.ranks, [&] { write_safetensors(file, to_file(impl_->state())); });
+}
+
+namespace {
+
+// Errors: CheckpointError where the file's training had other settings, or another network or
+// optimizer.
+void check_fits(const TrainingState& read, const TrainingState& ours, const std::string& file) {
+  const std::string problem = fmt::format("{} is another training's state", file);
+  for (const auto& [name, value] : ours.settings) {
+    const auto found = read.settings.find(name);
+    const std::string other = found == read.settings.end() ? "not known" : found->second;
+    if (other == value) continue;
+    throw CheckpointError(problem,
+                          fmt::format("{} is {}, was {}", name, value, printable(other)),
+                          "the options and images of that training");
+  }
+  const auto check = [&](const FileTensors& theirs, const FileTensors& own) {
+    const auto alike = [](const auto& a, const auto& b) {
+      return a.first == b.first && a.second.shape() == b.second.shape() &&
+             a.second.dtype() == b.second.dtype();
+    };
+    if (std::ranges::equal(theirs, own, alike)) return;
+    throw CheckpointError(problem,
+                          fmt::format("it has {} tensors of other names, shapes or types than the "
+                                      "{} of this training",
+                                      theirs.size(),
+                                      own.size()),
+                          "the network, optimizer and precision of that training");
+  };
+  check(read.model, ours.model);
+  check(read.optimizer, ours.optimizer);
+}
+
+}  // namespace
+
+void Trainer::load_state(const std::filesystem::path& file) {
+  TrainingState state;
+  const TrainingState ours = impl_->state();
+  on_rank_0(impl_->inputs.ranks, [&] {
+    state = training_state_of(read_safetensors(file), file.string());
+    check_fits(state, ours, file.string());
+    if (state.position.steps > end()) {
+      throw CheckpointError(
+          fmt::format("{} is past the end of this training", file.string()),
+          fmt::format("it has taken {} steps, and this one has {}", state.position.steps, end()),
+          "more epochs");
+    }
+  });
+  impl_->go_on(state);
+}
+
+void Trainer::Impl::go_on(const TrainingState& state) {
+  std::string texts;
+  for (const auto& [key, value] : to_texts(state.position)) texts += key + '\n' + value + '\n';
+  texts = comm::broadcast_text(inputs.ranks, texts);
+  std::map<std::string, std::string> known;
+  const std::vector<std::string_view> lines = split_words(texts, '\n');
+  for (size_t i = 0; i + 1 < lines.size(); i += 2) known.emplace(lines[i], lines[i + 1]);
+  const TrainingPosition position = position_of(known, "rank 0's state");
+  done = {.steps = position.steps, .evaluated_epochs = position.epoch};
+  range.first = position.steps;
+  step.reset();
+  step.emplace(inputs, range, observer);
+  step->update().restore(position);
+  std::vector<nn::StateEntry> entries = step->update().optimizer().state();
+  if (inputs.ranks.rank() == 0) {
+    copy_into(inputs.model.state(), state.model);
+    copy_into(entries, state.optimizer);
+  }
+  std::vector<Tensor> tensors = nn::tensors_of(entries);
+  comm::broadcast_tensors(inputs.ranks, tensors, step->device_peers());
+  share_weights();
 }
 
 }  // namespace lockstep

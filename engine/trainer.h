@@ -142,6 +142,14 @@ class Trainer {
   // where the file's has another number of outputs.
   void load_all_but_classifier(const std::filesystem::path& file);
 
+  // The whole state of the training, as safetensors; rank 0 writes. A Trainer of the same network,
+  // images and options goes on from it with the same bits, on another number of ranks too. Errors:
+  // EnvironmentError.
+  void save_state(const std::filesystem::path& file);
+  // Goes on from such a file, which rank 0 reads. Errors: CheckpointError where it cannot be read,
+  // or is the state of a training with another network, batch, seed or optimizer, or other images.
+  void load_state(const std::filesystem::path& file);
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

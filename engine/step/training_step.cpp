@@ -58,8 +58,12 @@ TrainingStep::TrainingStep(const StepInputs& inputs, const StepRange& range, Ste
                reducer_options(inputs_, observer_.timeline())),
       batch_norm_peers_(inputs_.ranks, observer_.timeline()),
       groups_span_ranks_(groups_span_ranks(inputs_)),
-      update_(
-          inputs_.settings, inputs_.batch.images, inputs_.stream, inputs_.model, range.per_epoch),
+      update_(inputs_.settings,
+              inputs_.batch.images,
+              inputs_.stream,
+              inputs_.model,
+              range.per_epoch,
+              inputs_.hooks.update),
       batches_(inputs_, range, observer_.timeline()),
       skipped_(inputs_.data.train->size(), inputs_.hooks.warn),
       graph_(inputs_.stream, runs_as_graph(), static_cast<size_t>(inputs_.pool_bytes)) {}

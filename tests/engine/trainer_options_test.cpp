@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 
 #include "comm/single.h"
+#include "core/safetensors.h"
 #include "engine/settings/usual_images.h"
 #include "engine/update/schedule.h"
 #include "tests/engine/trainings.h"
+#include "tests/support/close.h"
 #include "tests/support/temp_dir.h"
 
 namespace lockstep::testing::trainer_options_test {
@@ -15,12 +17,26 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A ConvNet, the same each time, and the digits.
+class FirstDigits : public data::Digits {
+ public:
+  FirstDigits(Split split, int64_t size) : Digits(split), size_(size) {}
+  int64_t size() const override { return size_; }
+
+ private:
+  const int64_t size_;
+};
+
+data::DatasetPair first_digits() {
+  return {.train = std::make_shared<FirstDigits>(data::Digits::Split::kTrain, 64),
+          .test = std::make_shared<FirstDigits>(data::Digits::Split::kTest, 16)};
+}
+
+// A ConvNet, the same each time, and 64 digits: four steps an epoch.
 struct Digits {
   Digits() : network(nn::Init{rng}) {}
 
   Trainer trainer(const TrainerOptions& options, const TrainerHooks& hooks = {}) {
-    return Trainer(alone, network, data::open_digits(), options, hooks);
+    return Trainer(alone, network, first_digits(), options, hooks);
   }
 
   comm::SingleCommunicator alone;
@@ -47,7 +63,6 @@ TEST(TrainerOptions, EachScheduleSetsItsRates) {
                                   ScheduleKind::kOneCycle,
                                   ScheduleKind::kTriangular}) {
     TrainerOptions options = short_options();
-    options.batch = 512;
     options.epochs = 2;
     options.schedule = {.kind = kind, .milestones = {1}, .power = 2};
     Digits digits;
@@ -63,7 +78,6 @@ TEST(TrainerOptions, EachScheduleSetsItsRates) {
 // No evaluation is better than the first by half.
 TEST(TrainerOptions, APlateauGoesByTheEvaluationsAtEndsOfEpochs) {
   TrainerOptions options = short_options();
-  options.batch = 2048;
   options.epochs = 4;
   options.schedule = {
       .kind = ScheduleKind::kPlateau, .gamma = 0.5, .plateau = {.patience = 0, .threshold = 0.5}};
@@ -109,7 +123,7 @@ TEST(TrainerOptions, ImagesAreNormalizedAndChangedAsAskedFor) {
     options.images = images;
     return train_on(1, options, 2);
   };
-  const auto usual = usual_normalization(*data::open_digits().train);
+  const auto usual = usual_normalization(*first_digits().train);
   EXPECT_EQ(train({.normalize = usual}), train({}));
   EXPECT_NE(train({.normalize = {{.mean = {0.5F}, .std = {0.25F}}}}), train({}));
   EXPECT_EQ(train({.augmentation = Augmentation{}}), train({}));
@@ -120,7 +134,10 @@ TEST(TrainerOptions, WhatIsOutOfRangeIsRefusedByName) {
   const auto refused = [](auto&& change) {
     TrainerOptions options = short_options();
     change(options);
-    return error_of<UsageError>([&] { train_on(1, options, 1); });
+    return error_of<UsageError>([&] {
+      Digits digits;
+      digits.trainer(options);
+    });
   };
   EXPECT_THAT(refused([](TrainerOptions& o) { o.schedule.milestones = {3, 3}; }),
               HasSubstr("schedule.milestones is 3"));
@@ -130,10 +147,77 @@ TEST(TrainerOptions, WhatIsOutOfRangeIsRefusedByName) {
               HasSubstr("optimizer.ema is 2"));
 }
 
+// With what a state has: Adam's moments, a loss scale, a plateau's cuts, an average, a dealt epoch.
+TEST(TrainerState, GoesOnWithTheSameBitsOnAnotherNumberOfRanks) {
+  const TempDir dir;
+  TrainerOptions options = short_options();
+  options.epochs = 3;
+  options.optimizer = {.kind = OptimizerKind::kAdam, .lr = 0.002, .ema = 0.9};
+  options.schedule = {
+      .kind = ScheduleKind::kPlateau, .gamma = 0.5, .plateau = {.patience = 0, .threshold = 0.5}};
+  options.precision = {.level = 2};
+  const auto train = [&](int ranks, int64_t until, const char* from, const char* to) {
+    spawn(ranks, [&](Communicator& peers) {
+      Mt19937 rng(42);
+      nn::ConvNet network(nn::Init{rng});
+      Trainer trainer(peers, network, first_digits(), options);
+      if (from != nullptr) trainer.load_state(dir / from);
+      while (trainer.steps() < until) {
+        if (trainer.step().ends_epoch) trainer.evaluate();
+      }
+      trainer.save_state(dir / to);
+    });
+    return read_safetensors(dir / to);
+  };
+  const int64_t all = [&] {
+    Digits digits;
+    return digits.trainer(options).end();
+  }();
+  const int64_t part = 2 * all / 3 + 1;
+  const Safetensors whole = train(1, all, nullptr, "whole");
+  train(2, part, nullptr, "part");
+  const Safetensors rest = train(4, all, "part", "rest");
+  EXPECT_EQ(rest.metadata, whole.metadata);
+  ASSERT_EQ(rest.tensors.size(), whole.tensors.size());
+  for (const auto& [name, tensor] : whole.tensors) {
+    EXPECT_TRUE(same_bits(rest.tensors.at(name), tensor)) << name;
+  }
+}
+
+std::string why_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const CheckpointError& error) {
+    return error.why();
+  }
+  return "no error";
+}
+
+TEST(TrainerState, OfAnotherTrainingIsRefused) {
+  const TempDir dir;
+  Digits digits;
+  digits.trainer(short_options()).save_state(dir / "state");
+  const auto refused = [&](auto&& change) {
+    TrainerOptions options = short_options();
+    change(options);
+    Trainer trainer = digits.trainer(options);
+    return why_of([&] { trainer.load_state(dir / "state"); });
+  };
+  EXPECT_THAT(refused([](TrainerOptions& o) { o.seed = 3; }), HasSubstr("seed is 3, was 42"));
+  EXPECT_THAT(refused([](TrainerOptions& o) { o.optimizer.momentum = 0; }),
+              HasSubstr("tensors of other names"));
+  Trainer trainer = digits.trainer(short_options());
+  trainer.save(dir / "weights");
+  EXPECT_THAT(error_of<CheckpointError>([&] { trainer.load_state(dir / "weights"); }),
+              HasSubstr("is no state of a training"));
+  EXPECT_NO_THROW(trainer.load_state(dir / "state"));
+  EXPECT_NO_THROW(trainer.step());
+}
+
 TEST(TrainerHooks, ARateOfTheCallersOwnIsThatOfEachStep) {
   Digits digits;
-  Trainer trainer = digits.trainer(
-      short_options(), {.rate = [](int64_t step) { return step == 0 ? 0.01 : 0.01 / step; }});
+  Trainer trainer = digits.trainer(short_options(),
+                                   {.rate = [](int64_t step) { return step == 2 ? 0.005 : 0.01; }});
   EXPECT_EQ(trainer.step().lr, 0.01);
   EXPECT_EQ(trainer.step().lr, 0.01);
   EXPECT_EQ(trainer.step().lr, 0.005);
@@ -146,12 +230,12 @@ TEST(TrainerHooks, AnOptimizerOfTheCallersOwnTakesTheSteps) {
     for (int i = 0; i < 2; ++i) trainer.step();
     return weights_of(digits.network);
   };
-  const auto make = [](double momentum) -> TrainerHooks {
+  const auto make = [](float momentum) -> TrainerHooks {
     return {.make_optimizer = [=](const std::vector<nn::NamedParameter>& parameters) {
       return std::make_unique<nn::Sgd>(parameters, kernels::SgdParams{.momentum = momentum});
     }};
   };
-  EXPECT_EQ(train(make(0.9)), train({}));
+  EXPECT_EQ(train(make(0.9F)), train({}));
   EXPECT_NE(train(make(0)), train({}));
 }
 
@@ -178,7 +262,10 @@ TEST(TrainerHooks, AnExchangeAndAListenerSeeEachStep) {
   EXPECT_GT(once, 0);
   trainer.step();
   EXPECT_EQ(buckets, 2 * once);
-  EXPECT_EQ(weights_of(digits.network), train_on(1, short_options(), 2).weights);
+  Digits plain;
+  Trainer other = plain.trainer(short_options());
+  for (int i = 0; i < 2; ++i) other.step();
+  EXPECT_EQ(weights_of(digits.network), weights_of(plain.network));
 }
 
 }  // namespace
