@@ -203,8 +203,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
   const bool rises_linearly =
       warmup.method == WarmupMethod::kLinear || warmup.method == WarmupMethod::kFrozenCosine;
-  const bool is_cosine = kind == ScheduleKind::kCosine;
-  const bool begins_anywhere = is_cosine || kind == ScheduleKind::kLinear ||
+  const bool begins_anywhere = kind == ScheduleKind::kCosine || kind == ScheduleKind::kLinear ||
                                kind == ScheduleKind::kPoly || (cuts && !is_plateau);
   const bool has_schedule = kind != ScheduleKind::kConstant || warm > 0;
   struct Use {
@@ -221,7 +220,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
            Use{"lr-gamma", cuts, "--lr-scheduler step"},
            Use{"poly-power", kind == ScheduleKind::kPoly, "--lr-scheduler poly"},
-           Use{"min-lr", is_cosine, "--lr-scheduler cosine"},
+           Use{"min-lr", kind == ScheduleKind::kCosine, "--lr-scheduler cosine"},
            Use{"onecycle-pct-start", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-final-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
