@@ -181,7 +181,9 @@ TEST(ParamGroups, TenStepsArePyTorchs) {
                     golden.number("clip"));
     TrainingSettings settings;
     settings.epochs = 5;
-    settings.optimizer = config_of("norm lr=64 wd=0.015625; bias lr=0.5 epochs=3", line);
+    const OptimizerConfig config = config_of("norm lr=64 wd=0.015625; bias lr=0.5 epochs=3", line);
+    settings.optimizer = config;
+    settings.schedule = config.schedule;
     Stream stream;
     const GoldenParameters model(golden);
     WeightUpdate update(settings, 4, stream, model, 2);

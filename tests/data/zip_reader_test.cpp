@@ -9,9 +9,9 @@
 #include <zlib.h>
 
 #include "core/mt19937.h"
-#include "tests/trainers/made_torch_file.h"
+#include "tests/data/made_torch_file.h"
 
-namespace lockstep::trainers::zip_reader_test {
+namespace lockstep::data::zip_reader_test {
 namespace {
 
 using namespace std::string_literals;
@@ -22,16 +22,16 @@ using ::testing::HasSubstr;
 using HostileZip = MadeTorchFile;
 
 TEST_F(HostileZip, ZipFilesOfOthersAreRefused) {
-  data::write_zip(file_, {{"readme.txt", bytes(kTwo)}});
+  write_zip(file_, {{"readme.txt", bytes(kTwo)}});
   EXPECT_THAT(read(), HasSubstr("it has no data.pkl"));
-  data::write_zip(file_, {{"a/data.pkl", bytes(kTwo)}, {"b/data.pkl", bytes(kTwo)}});
+  write_zip(file_, {{"a/data.pkl", bytes(kTwo)}, {"b/data.pkl", bytes(kTwo)}});
   EXPECT_THAT(read(), HasSubstr("more than one data.pkl"));
-  data::write_zip(file_, {{"a/data.pkl", bytes(kTwo)}, {"a/data.pkl", bytes(kTwo)}});
+  write_zip(file_, {{"a/data.pkl", bytes(kTwo)}, {"a/data.pkl", bytes(kTwo)}});
   EXPECT_THAT(read(), HasSubstr("'a/data.pkl' twice"));
-  data::write_zip(file_, {{"a/data.pkl", bytes(kTwo)}, {"a/constants.pkl", bytes(kTwo)}});
+  write_zip(file_, {{"a/data.pkl", bytes(kTwo)}, {"a/constants.pkl", bytes(kTwo)}});
   EXPECT_THAT(read(), AllOf(HasSubstr("TorchScript"), HasSubstr("torch.jit.load")));
   const std::string big = "big";
-  data::write_zip(file_, {{"a/data.pkl", bytes(kTwo)}, {"a/byteorder", bytes(big)}});
+  write_zip(file_, {{"a/data.pkl", bytes(kTwo)}, {"a/byteorder", bytes(big)}});
   EXPECT_THAT(read(), HasSubstr("not little-endian"));
 }
 
@@ -68,7 +68,7 @@ TEST_F(HostileZip, ACrcThatWasNotComputedIsNotCompared) {
   const std::string good = dict_of(text("w") + PickledVector{}.pickled());
   for (const bool changed : {false, true}) {
     for (const auto& [local, directory] : {std::pair(true, true), {true, false}, {false, true}}) {
-      data::write_zip(file_, {{"a/data.pkl", bytes(good)}, {"a/data/0", bytes(kTwo)}});
+      write_zip(file_, {{"a/data.pkl", bytes(good)}, {"a/data/0", bytes(kTwo)}});
       std::string content = read_text(file_);
       clear_crcs(content, local, directory);
       if (changed) content[content.find(kTwo)] ^= 1;
@@ -149,7 +149,7 @@ TEST_F(HostileZip, DeflatedMembersGiveWhatTheyClaim) {
   const std::string content(3'000'000, 'w');
   const auto size = static_cast<uint32_t>(content.size());
   const auto member = [&] {
-    const data::ZipReader zip(file_);
+    const ZipReader zip(file_);
     std::string result(zip.members().at("m").size, '\0');
     zip.read("m", std::as_writable_bytes(std::span(result)));
     return result;
@@ -165,4 +165,4 @@ TEST_F(HostileZip, DeflatedMembersGiveWhatTheyClaim) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers::zip_reader_test
+}  // namespace lockstep::data::zip_reader_test

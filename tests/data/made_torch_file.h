@@ -15,7 +15,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
 
-namespace lockstep::trainers::made_torch_file {
+namespace lockstep::data::made_torch_file {
 
 namespace fs = std::filesystem;
 using namespace std::string_literals;
@@ -61,12 +61,12 @@ class MadeTorchFile : public ::testing::Test {
  protected:
   // Returns the result of reading a file with this pickle. Storage "0" holds 1 and 2 in f32.
   std::string read(const std::string& pickle, const std::string& storage = kTwo) {
-    data::write_zip(file_, {{"a/data.pkl", bytes(pickle)}, {"a/data/0", bytes(storage)}});
+    write_zip(file_, {{"a/data.pkl", bytes(pickle)}, {"a/data/0", bytes(storage)}});
     return read();
   }
   std::string read() {
     try {
-      data::read_torch_file(file_);
+      read_torch_file(file_);
     } catch (const CheckpointError& error) {
       return format_error(error);
     }
@@ -89,4 +89,4 @@ class MadeTorchFile : public ::testing::Test {
   const fs::path file_ = dir_ / "w.pt";
 };
 
-}  // namespace lockstep::trainers::made_torch_file
+}  // namespace lockstep::data::made_torch_file

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "data/torch_file/pickled_tensor.h"
-#include "tests/trainers/made_torch_file.h"
+#include "tests/data/made_torch_file.h"
 
-namespace lockstep::trainers::hostile_torch_file_test {
+namespace lockstep::data::hostile_torch_file_test {
 namespace {
 
 using namespace std::string_literals;
@@ -21,7 +21,7 @@ using HostileTorchFile = MadeTorchFile;
 
 TEST_F(HostileTorchFile, AGoodOneIsRead) {
   EXPECT_EQ(read(PickledVector{}), "read");
-  const Tensor tensor = data::read_torch_file(file_).tensors.at("w");
+  const Tensor tensor = read_torch_file(file_).tensors.at("w");
   EXPECT_EQ(tensor.span<float>()[1], 2);
 }
 
@@ -104,7 +104,7 @@ TEST_F(HostileTorchFile, TensorsAreFoundInTheirWrappings) {
       arguments + "}tR";
   for (const std::string& tensor : {negated, parameter, of_type}) {
     ASSERT_EQ(read(dict_of(text("w") + tensor)), "read") << tensor;
-    EXPECT_EQ(data::read_torch_file(file_).tensors.at("w").span<float>()[1], -2) << tensor;
+    EXPECT_EQ(read_torch_file(file_).tensors.at("w").span<float>()[1], -2) << tensor;
   }
 }
 
@@ -113,7 +113,7 @@ TEST_F(HostileTorchFile, WhatIsNoTensorOfTheNetworkIsSkippedOrNamed) {
   EXPECT_EQ(read(dict_of(weight + text("a._extra_state") + "cm\nC\n)R")), "read");
   EXPECT_EQ(read(dict_of(weight + text("none") + "N")), "read");
   EXPECT_EQ(read(dict_of(weight + text("bn.num_batches_tracked") + "K\x07")), "read");
-  EXPECT_EQ(*data::read_torch_file(file_).tensors.at("bn.num_batches_tracked").data<int64_t>(), 7);
+  EXPECT_EQ(*read_torch_file(file_).tensors.at("bn.num_batches_tracked").data<int64_t>(), 7);
   EXPECT_THAT(read(dict_of(weight + text("epoch") + "K\x07")),
               HasSubstr("its 'epoch' is a number, not a tensor"));
   EXPECT_THAT(
@@ -194,16 +194,16 @@ TEST_F(HostileTorchFile, TensorsStayInTheirStorage) {
 
 TEST_F(HostileTorchFile, ShapesWhoseProductsOverflowAreRefused) {
   constexpr int64_t kHuge = int64_t{1} << 62;
-  data::PickledTensor tensor;
+  PickledTensor tensor;
   tensor.storage.elements = 2;
   tensor.shape = {3, 0};
   tensor.strides = {1, 1};
-  EXPECT_EQ(data::elements_of(tensor), 0);
+  EXPECT_EQ(elements_of(tensor), 0);
   for (const std::vector<int64_t>& shape :
        {std::vector{kHuge, kHuge, int64_t{0}}, {0, kHuge, kHuge}, {-1, 0, 1}}) {
     tensor.shape = shape;
     tensor.strides = {1, 1, 1};
-    EXPECT_FALSE(data::elements_of(tensor));
+    EXPECT_FALSE(elements_of(tensor));
   }
 }
 
@@ -226,10 +226,10 @@ TEST_F(HostileTorchFile, PathsAreNamesAndNothingElse) {
   EXPECT_THAT(read(dict_of(text("w\x1b[2J") + PickledVector{}.pickled())),
               HasSubstr("a tensor has the name 'w\\x1b[2J'"));
   const std::string pickle = dict_of(text("w") + PickledVector{}.pickled());
-  data::write_zip(file_, {{"../../a/data.pkl", bytes(pickle)}, {"../../a/data/0", bytes(kTwo)}});
+  write_zip(file_, {{"../../a/data.pkl", bytes(pickle)}, {"../../a/data/0", bytes(kTwo)}});
   EXPECT_EQ(read(), "read");  // no file is unpacked
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_.path()), {}), 1);
 }
 
 }  // namespace
-}  // namespace lockstep::trainers::hostile_torch_file_test
+}  // namespace lockstep::data::hostile_torch_file_test
