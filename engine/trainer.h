@@ -151,7 +151,7 @@ class Trainer {
   void load_state(const std::filesystem::path& file);
 
  private:
-  struct Impl;
+  struct [[gnu::visibility("hidden")]] Impl;
   std::unique_ptr<Impl> impl_;
 };
 

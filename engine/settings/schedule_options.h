@@ -79,8 +79,5 @@ struct ScheduleOptions {
   PlateauOptions plateau = {};
 };
 
-// Steps of so many epochs; the last of them may be cut short.
-int64_t steps_of(double epochs, int64_t steps_per_epoch);
-
 }  // namespace lockstep
 #pragma GCC visibility pop

@@ -35,6 +35,9 @@ struct TestOptions {
   TestViews views = TestViews::kOne;
 };
 
+// Steps of so many epochs; the last of them may be cut short.
+int64_t steps_of(double epochs, int64_t steps_per_epoch);
+
 struct TrainingSettings {
   Device device = Device::kCpu;
   double epochs = 1;                 // the last one may be a part

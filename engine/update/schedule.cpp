@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "core/check.h"
+#include "engine/settings/training_settings.h"
 
 namespace lockstep {
 namespace {

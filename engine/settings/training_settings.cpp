@@ -1,4 +1,4 @@
-#include "engine/settings/schedule_options.h"
+#include "engine/settings/training_settings.h"
 
 #include <cmath>
 
