@@ -2,29 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <map>
 #include <new>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "comm/gather.h"
-#include "comm/replicas.h"
 #include "core/error.h"
-#include "core/json_list.h"
-#include "core/words.h"
 #include "engine/check_options.h"
 #include "engine/compare_trainings.h"
-#include "engine/evaluation/evaluate.h"
+#include "engine/evaluation/logits.h"
 #include "engine/settings/batch_division.h"
 #include "engine/settings/usual_images.h"
-#include "engine/state/class_names.h"
-#include "engine/state/training_state.h"
-#include "engine/state/weights_file.h"
-#include "engine/step/training_step.h"
+#include "engine/trainer_impl.h"
 
 namespace lockstep {
 namespace {
@@ -80,44 +71,6 @@ StepRange range_of(const TrainingSettings& settings, int64_t per_epoch) {
   return {.per_epoch = per_epoch, .end = settings.steps(per_epoch)};
 }
 
-// "bees", as files record the names of class folders.
-std::vector<std::string> printable_names(const data::Dataset& images) {
-  std::vector<std::string> names = images.class_names();
-  for (std::string& name : names) name = printable(name, std::string::npos);
-  return names;
-}
-
-Error known_error(const std::exception& error) {
-  if (const auto* known = dynamic_cast<const Error*>(&error)) return *known;
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return EnvironmentError("out of memory", "a file needs more", "a machine with more memory");
-  }
-  return EnvironmentError(error.what(), "the system refused", "another file or folder");
-}
-
-// Calls body() on rank 0. Errors: on all ranks CheckpointError where it throws that, else
-// EnvironmentError.
-void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
-  std::string parts[3];
-  auto code = ExitCode::kDone;
-  if (ranks.rank() == 0) {
-    try {
-      body();
-    } catch (const std::exception& error) {
-      const Error known = known_error(error);
-      code = known.code();
-      parts[0] = known.what();
-      parts[1] = known.why();
-      parts[2] = known.hint();
-    }
-  }
-  ranks.broadcast(std::as_writable_bytes(std::span(&code, 1)), 0);
-  if (code == ExitCode::kDone) return;
-  for (std::string& part : parts) part = comm::broadcast_text(ranks, part);
-  if (code == ExitCode::kCheckpoint) throw CheckpointError(parts[0], parts[1], parts[2]);
-  throw EnvironmentError(parts[0], parts[1], parts[2]);
-}
-
 // Calls body(), which runs the network. Errors: its own, in a Trainer's terms; a ShapeError gets
 // the shape of the images.
 template <class Body>
@@ -147,90 +100,49 @@ auto with_errors_of_a_trainer(const data::Dataset& images, Body&& body) {
   }
 }
 
-class ListenedSteps final : public StepObserver {
+class LogitObserver final : public EvaluationObserver {
  public:
-  explicit ListenedSteps(TapeListener* listener) : listener_(listener) {}
-
-  bool needs_host() override { return listener_ != nullptr; }
-  TapeListener* listener(const Shards& /*shards*/) override { return listener_; }
+  void add(const EvaluatedImages& images) override { rows_.add(images.logits, images.labels); }
+  void settle(const data::EvaluationPlan* plan, Communicator& ranks) override {
+    if (plan != nullptr) content_ = rows_.over_ranks(*plan, ranks);
+  }
+  const Safetensors& content() const { return content_; }
 
  private:
-  TapeListener* const listener_;
+  LogitCollector rows_;
+  Safetensors content_;
 };
 
 }  // namespace
 
-// Members are constructed in this order: later ones refer to earlier ones.
-struct Trainer::Impl {
-  Impl(Communicator& ranks,
-       nn::Module& network,
-       data::DatasetPair images,
-       const TrainerOptions& options,
-       const TrainerHooks& hooks)
-      : data(std::move(images)),
-        settings(settings_of(options)),
-        threads(fewest_threads(ranks, options)),
-        batch(divide(options, threads, ranks, *data.train)),
-        stream(settings.device, settings.device == Device::kCpu ? static_cast<int>(threads) : 1),
-        warn(ranks.rank() == 0 ? options.warn : nullptr),
-        inputs{.settings = settings,
-               .batch = batch,
-               .data = data,
-               .ranks = ranks,
-               .stream = stream,
-               .model = network,
-               .changes = changes_of(options, *data.train),
-               .hooks = {.warn =
-                             [this](const std::string& text) { say("lockstep: warning: " + text); },
-                         .exchange = hooks.exchange,
-                         .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer}}},
-        range(range_of(settings, lockstep::steps_per_epoch(batch, data.train->size()))),
-        observer(hooks.listener),
-        skipped_tests(data.test->size(), inputs.hooks.warn) {
-    step.emplace(inputs, range, observer);
-    share_weights();
-  }
-
-  void say(const std::string& text) const {
-    if (warn) warn(text);
-  }
-  void share_weights() {
-    std::vector<Tensor> tensors = nn::tensors_of(inputs.model.state());
-    comm::broadcast_tensors(inputs.ranks, tensors, step->device_peers());
-    step->update().weights_were_written();
-  }
-  // Batch norm's statistics are rank 0's.
-  void share_buffers() {
-    std::vector<Tensor> buffers;
-    for (const nn::StateEntry& entry : inputs.model.state()) {
-      if (!entry.is_parameter) buffers.push_back(entry.tensor);
-    }
-    comm::broadcast_tensors(inputs.ranks, buffers, step->device_peers());
-  }
-  void check_loss(float loss, double lr) const;
-  // Reads weights on rank 0, for all ranks. Errors: those of Trainer::load.
-  std::map<std::string, std::string> read(const std::filesystem::path& file, Classifier classifier);
-  TrainingState state() const;
-  // Goes on from the state that rank 0 has.
-  void go_on(const TrainingState& state);
-
-  const data::DatasetPair data;
-  const TrainingSettings settings;
-  const int64_t threads;
-  const BatchDivision batch;
-  Stream stream;
-  const std::function<void(const std::string& text)> warn;
-  const StepInputs inputs;
-  StepRange range;
-  ListenedSteps observer;
-  std::optional<TrainingStep> step;  // made again where a training goes on
-  SkippedPhotos skipped_tests;
-  struct {
-    int64_t steps = 0;
-    int64_t evaluated_epochs = 0;  // that the schedule knows
-    bool averages = false;         // in with_average()
-  } done;
-};
+Trainer::Impl::Impl(Communicator& ranks,
+                    nn::Module& network,
+                    data::DatasetPair images,
+                    const TrainerOptions& options,
+                    const TrainerHooks& hooks)
+    : data(std::move(images)),
+      settings(settings_of(options)),
+      threads(fewest_threads(ranks, options)),
+      batch(divide(options, threads, ranks, *data.train)),
+      stream(settings.device, settings.device == Device::kCpu ? static_cast<int>(threads) : 1),
+      warn(ranks.rank() == 0 ? options.warn : nullptr),
+      inputs{
+          .settings = settings,
+          .batch = batch,
+          .data = data,
+          .ranks = ranks,
+          .stream = stream,
+          .model = network,
+          .changes = changes_of(options, *data.train),
+          .hooks = {.warn = [this](const std::string& text) { say("lockstep: warning: " + text); },
+                    .exchange = hooks.exchange,
+                    .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer}}},
+      range(range_of(settings, lockstep::steps_per_epoch(batch, data.train->size()))),
+      observer(hooks.listener),
+      skipped_tests(data.test->size(), inputs.hooks.warn) {
+  step.emplace(inputs, range, observer);
+  share_weights();
+}
 
 void Trainer::Impl::check_loss(float loss, double lr) const {
   if (std::isfinite(loss)) return;
@@ -314,21 +226,31 @@ void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) 
   }
 }
 
+Evaluation Trainer::Impl::evaluate(EvaluationObserver* other) {
+  share_buffers();
+  const EvaluationTask task{.model = inputs.model,
+                            .dataset = data.test,
+                            .input = {.normalization = inputs.changes.normalize},
+                            .precision = settings.precision.network(),
+                            .chunk_images = settings.test.batch,
+                            .workers = settings.workers,
+                            .warn = inputs.hooks.warn,
+                            .observer = other,
+                            .skipped = &skipped_tests};
+  const auto memory = step->use_memory();
+  return with_errors_of_a_trainer(
+      *data.test, [&] { return lockstep::evaluate(task, stream, inputs.ranks).value(); });
+}
+
+Safetensors Trainer::logits() {
+  LogitObserver collected;
+  impl_->evaluate(&collected);
+  return collected.content();
+}
+
 EvaluationReport Trainer::evaluate() {
   Impl& own = *impl_;
-  own.share_buffers();
-  EvaluationTask task{.model = own.inputs.model,
-                      .dataset = own.data.test,
-                      .input = {.normalization = own.inputs.changes.normalize},
-                      .precision = own.settings.precision.network(),
-                      .chunk_images = own.settings.test.batch,
-                      .workers = own.settings.workers,
-                      .warn = own.inputs.hooks.warn,
-                      .skipped = &own.skipped_tests};
-  const auto memory = own.step->use_memory();
-  const Evaluation found = with_errors_of_a_trainer(*own.data.test, [&] {
-    return lockstep::evaluate(task, own.stream, own.inputs.ranks).value();
-  });
+  const Evaluation found = own.evaluate(nullptr);
   const int64_t epochs = own.done.steps / steps_per_epoch();
   if (own.done.steps % steps_per_epoch() == 0 && epochs > own.done.evaluated_epochs &&
       !own.done.averages) {
@@ -351,134 +273,6 @@ void Trainer::with_average(const std::function<void()>& use) {
   impl_->done.averages = true;
   update.with_average(use);
   impl_->done.averages = false;
-}
-
-void Trainer::save(const std::filesystem::path& file) {
-  impl_->share_buffers();
-  on_rank_0(impl_->inputs.ranks, [&] {
-    write_safetensors(file,
-                      {.tensors = file_tensors(impl_->inputs.model.state()),
-                       .metadata = {{"format", "pt"}, {kVersionKey, format_version()}}});
-  });
-}
-
-std::map<std::string, std::string> Trainer::Impl::read(const std::filesystem::path& file,
-                                                       Classifier classifier) {
-  std::map<std::string, std::string> metadata;
-  on_rank_0(inputs.ranks, [&] {
-    WeightsFile weights(file);
-    weights.load_into(inputs.model, classifier);
-    metadata = weights.metadata();
-  });
-  share_weights();
-  return metadata;
-}
-
-void Trainer::load(const std::filesystem::path& file) {
-  const auto metadata = impl_->read(file, Classifier::kMustFit);
-  const auto evaluation = metadata.find(kEvaluationKey);
-  if (evaluation == metadata.end()) return;
-  const auto other = other_class(printable_names(*impl_->data.test),
-                                 strings_under(evaluation->second, "class_names"),
-                                 file.string());
-  if (other) impl_->say("lockstep: warning: " + *other);
-}
-
-void Trainer::load_all_but_classifier(const std::filesystem::path& file) {
-  impl_->read(file, Classifier::kMayStartFresh);
-}
-
-TrainingState Trainer::Impl::state() const {
-  const WeightUpdate& update = step->update();
-  TrainingState state{.model = file_tensors(inputs.model.state()),
-                      .optimizer = file_tensors(update.optimizer().state()),
-                      .position = {},
-                      .settings = {{"batch", std::to_string(batch.images)},
-                                   {"shards", std::to_string(batch.shards)},
-                                   {"batch_norm_groups", std::to_string(batch.bn_groups)},
-                                   {"seed", std::to_string(settings.seeds.run)},
-                                   {"training images", data.train->digest()}}};
-  state.position.steps = done.steps;
-  state.position.epoch = done.evaluated_epochs;
-  update.describe(state.position);
-  return state;
-}
-
-void Trainer::save_state(const std::filesystem::path& file) {
-  impl_->share_buffers();
-  on_rank_0(impl_->inputs.ranks, [&] { write_safetensors(file, to_file(impl_->state())); });
-}
-
-namespace {
-
-// Errors: CheckpointError where the file's training had other settings, or another network or
-// optimizer.
-void check_fits(const TrainingState& read, const TrainingState& ours, const std::string& file) {
-  const std::string problem = fmt::format("{} is another training's state", file);
-  for (const auto& [name, value] : ours.settings) {
-    const auto found = read.settings.find(name);
-    const std::string other = found == read.settings.end() ? "not known" : found->second;
-    if (other == value) continue;
-    throw CheckpointError(problem,
-                          fmt::format("{} is {}, was {}", name, value, printable(other)),
-                          "the options and images of that training");
-  }
-  const auto check = [&](const FileTensors& theirs, const FileTensors& own) {
-    const auto alike = [](const auto& a, const auto& b) {
-      return a.first == b.first && a.second.shape() == b.second.shape() &&
-             a.second.dtype() == b.second.dtype();
-    };
-    if (std::ranges::equal(theirs, own, alike)) return;
-    throw CheckpointError(problem,
-                          fmt::format("it has {} tensors of other names, shapes or types than the "
-                                      "{} of this training",
-                                      theirs.size(),
-                                      own.size()),
-                          "the network, optimizer and precision of that training");
-  };
-  check(read.model, ours.model);
-  check(read.optimizer, ours.optimizer);
-}
-
-}  // namespace
-
-void Trainer::load_state(const std::filesystem::path& file) {
-  TrainingState state;
-  const TrainingState ours = impl_->state();
-  on_rank_0(impl_->inputs.ranks, [&] {
-    state = training_state_of(read_safetensors(file), file.string());
-    check_fits(state, ours, file.string());
-    if (state.position.steps > end()) {
-      throw CheckpointError(
-          fmt::format("{} is past the end of this training", file.string()),
-          fmt::format("it has taken {} steps, and this one has {}", state.position.steps, end()),
-          "more epochs");
-    }
-  });
-  impl_->go_on(state);
-}
-
-void Trainer::Impl::go_on(const TrainingState& state) {
-  std::string texts;
-  for (const auto& [key, value] : to_texts(state.position)) texts += key + '\n' + value + '\n';
-  texts = comm::broadcast_text(inputs.ranks, texts);
-  std::map<std::string, std::string> known;
-  const std::vector<std::string_view> lines = split_words(texts, '\n');
-  for (size_t i = 0; i + 1 < lines.size(); i += 2) known.emplace(lines[i], lines[i + 1]);
-  const TrainingPosition position = position_of(known, "rank 0's state");
-  done = {.steps = position.steps, .evaluated_epochs = position.epoch};
-  range.first = position.steps;
-  step.reset();
-  step.emplace(inputs, range, observer);
-  step->update().restore(position);
-  std::vector<nn::StateEntry> entries = step->update().optimizer().state();
-  if (inputs.ranks.rank() == 0) {
-    copy_into(inputs.model.state(), state.model);
-    copy_into(entries, state.optimizer);
-  }
-  std::vector<Tensor> tensors = nn::tensors_of(entries);
-  comm::broadcast_tensors(inputs.ranks, tensors, step->device_peers());
-  share_weights();
 }
 
 }  // namespace lockstep

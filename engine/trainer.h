@@ -15,6 +15,7 @@
 #include "core/communicator.h"
 #include "core/device.h"
 #include "core/dtype.h"
+#include "core/safetensors.h"
 #include "data/dataset.h"
 #include "engine/settings/optimizer_options.h"
 #include "engine/settings/schedule_options.h"
@@ -127,6 +128,9 @@ class Trainer {
   // call this after each step that ends one.
   EvaluationReport evaluate();
 
+  // The network's outputs for all test images, in their order: `logits` (images, classes) f32 and
+  // `labels` (images) i64, on rank 0; nothing on other ranks. The same bits on any number of ranks.
+  Safetensors logits();
   // Calls `use` while the network is the moving average of its weights: evaluate() and save() then
   // take that. A collective call. Errors: UsageError without optimizer.ema.
   void with_average(const std::function<void()>& use);

@@ -1,4 +1,4 @@
-// Sends a hundredth of each gradient through the reducer's hook: each rank's largest values by
+// Sends a hundredth of each gradient through a Trainer's hook: each rank's largest values by
 // magnitude, with their places (top-k). The values that were not sent are added to the next step's
 // gradient (error feedback). Trains the ConvNet on the built-in digits without the hook, then with
 // it.
@@ -62,40 +62,18 @@ class TopK {
 
 // Trains for `steps` steps, then prints the last loss and the bytes that a rank moves in a step.
 void train(Communicator& ranks, int64_t steps, const char* name, comm::BucketExchange exchange) {
-  Stream stream(Device::kCpu);
   Mt19937 rng(42);
   nn::ConvNet network(nn::Init{rng});
-  nn::Sgd optimizer(network.named_parameters(), {.lr = 0.02F, .momentum = 0.9F});
-  comm::GradientReducer reducer(ranks,
-                                stream,
-                                network.parameters(),
-                                network.parameter_names(),
-                                {.exchange = std::move(exchange)});
-  const data::DatasetPair digits = data::open_digits();
-  data::Loader loader(digits.train,
-                      data::training_sequence({.dataset_size = digits.train->size(),
-                                               .global_batch = 64,
-                                               .shards = ranks.size(),
-                                               .groups = ranks.size(),
-                                               .rank = ranks.rank(),
-                                               .ranks = ranks.size()},
-                                              0,
-                                              steps),
-                      {});
+  Trainer trainer(ranks,
+                  network,
+                  data::open_digits(),
+                  {.batch = 64, .optimizer = {.lr = 0.02, .momentum = 0.9}},
+                  {.exchange = std::move(exchange)});
   const int64_t before = ranks.traffic().moved_bytes;
-  float loss = 0;
-  while (loader.left() > 0) {
-    const data::LoadedBatch batch = loader.next();
-    const Var images = nn::normalize_image(batch.images, nn::make_batch(stream, batch.shards));
-    Var mean = nn::softmax_cross_entropy(network.forward(images), batch.labels).loss;
-    loss = *mean.value().data<float>();
-    optimizer.zero_grad();
-    mean.backward();  // calls the hook for each bucket that is full
-    reducer.finish();
-    optimizer.step(stream);
-  }
+  double loss = 0;
+  while (trainer.steps() < steps)
+    loss = trainer.step().loss;  // calls the hook for each full bucket
   const int64_t moved = ranks.traffic().moved_bytes - before;
-  ranks.all_reduce_sum(std::span(&loss, 1));
   if (ranks.rank() != 0) return;
   std::printf(
       "%-12s %8ld bytes per step, loss %.4f\n", name, static_cast<long>(moved / steps), loss);

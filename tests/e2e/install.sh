@@ -24,7 +24,7 @@ for program in train_convnet train_resnet; do
   grep -q shards "$prefix/share/bash-completion/completions/$program" || fail "$program has no completion"
 done
 cp -r examples "$work/examples"
-programs=(minimal embed digits own_model own_layer compression_hook finetune)
+programs=(minimal embed digits own_model own_layer compression_hook finetune lion wide_resnet)
 {  # one project, so that CMake looks for a compiler once
   printf 'cmake_minimum_required(VERSION 3.25)\nproject(examples LANGUAGES CXX)\n'
   printf 'add_subdirectory(%s)\n' "${programs[@]}"
@@ -75,6 +75,17 @@ awk '{ bytes[$1] = $2 } END { exit !(bytes["top-k"] > 0 && bytes["top-k"] * 20 <
   "$work/said" || fail "compression_hook saves too little"
 grep -q "gives up the tree's order of the sum: its bits depend on the number of ranks" "$work/said" ||
   fail "compression_hook does not say what it gives up"
+
+# lion: a training that goes on elsewhere has the bits of one that never stopped. wide_resnet: weights and logits have
+# the same bits on 1 and 2 ranks.
+for ranks in 1 2; do
+  mkdir -p "$work/own$ranks"
+  (cd "$work/own$ranks" && ../lion/lion $ranks $((ranks * ranks)) && ../wide_resnet/wide_resnet $ranks 3 .) \
+    >"$work/said" || fail "own optimizer, own network: $(cat "$work/said")"
+done
+for file in lion weights logits; do
+  cmp "$work"/own{1,2}/$file.safetensors || fail "$file.safetensors depends on the number of ranks"
+done
 
 # finetune: weights of another training below a new classifier. Only the classifier changes.
 python3 tests/e2e/make_small_data.py "$work/small"

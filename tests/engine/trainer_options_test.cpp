@@ -117,6 +117,29 @@ TEST(TrainerOptions, AnAverageIsEvaluatedAndSavedOnRequest) {
               HasSubstr("no moving average"));
 }
 
+TEST(TrainerOptions, LogitsAreThoseOfAllTestImagesOnAnyNumberOfRanks) {
+  const auto logits = [](int ranks) {
+    Safetensors all;
+    spawn(ranks, [&](Communicator& peers) {
+      Mt19937 rng(42);
+      nn::ConvNet network(nn::Init{rng});
+      TrainerOptions options = short_options();
+      options.test_batch = 5;  // 16 images: a short last batch
+      Trainer trainer(peers, network, first_digits(), options);
+      trainer.step();
+      const Safetensors mine = trainer.logits();
+      EXPECT_EQ(mine.tensors.empty(), peers.rank() != 0);
+      if (peers.rank() == 0) all = mine;
+    });
+    return all;
+  };
+  const Safetensors one = logits(1), two = logits(2);
+  EXPECT_EQ(one.tensors.at("logits").shape(), (Shape{16, 10}));
+  EXPECT_TRUE(same_bits(two.tensors.at("logits"), one.tensors.at("logits")));
+  EXPECT_TRUE(same_bits(two.tensors.at("labels"), one.tensors.at("labels")));
+  EXPECT_EQ(one.tensors.at("labels").data<int64_t>()[3], first_digits().test->label(3));
+}
+
 TEST(TrainerOptions, ImagesAreNormalizedAndChangedAsAskedFor) {
   const auto train = [](const ImageOptions& images) {
     TrainerOptions options = short_options();

@@ -5,10 +5,10 @@
 
 #include "core/safetensors.h"
 #include "engine/evaluation/evaluate.h"
+#include "engine/evaluation/logits.h"
 #include "engine/step/training_step.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/find_mistakes.h"
-#include "trainers/loop/save_logits.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/report/console.h"
 #include "trainers/report/mistakes.h"

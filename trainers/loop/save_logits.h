@@ -1,37 +1,18 @@
 // --save-logits: writes the logits of an evaluation to a file.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
-#include <string>
 
 #include "core/communicator.h"
 #include "core/safetensors.h"
-#include "core/tensor.h"
-#include "data/batch_plan.h"
 
 namespace lockstep::trainers {
-
-// Collects one rank's rows while an evaluation runs.
-class LogitCollector {
- public:
-  // Adds the next batch, on the CPU. Shapes: logits (N,C) f32, f16 or bf16; labels (N) i32.
-  void add(const Tensor& logits, const Tensor& labels);
-  // Returns, on rank 0, `logits` (images, C) f32 and `labels` (images) i64, in the order of the
-  // data set and the same on any number of ranks; nothing on the other ranks. A collective call.
-  // Requires: each batch of the plan was added.
-  Safetensors over_ranks(const data::EvaluationPlan& plan, Communicator& ranks) const;
-
- private:
-  int64_t classes_ = 0;
-  std::string logits_, labels_;  // bytes of f32 and i64
-};
 
 // Errors: UsageError for a file that is there already, unless `overwrite`, or a folder;
 // EnvironmentError where none can be written.
 void check_logits_file(const std::filesystem::path& file, bool overwrite);
 
-// Writes over_ranks() on rank 0, as write_safetensors() does; an error ends all ranks. A collective
+// Writes LogitCollector::over_ranks() on rank 0, as write_safetensors() does; an error ends all ranks. A collective
 // call.
 void write_logits(const std::filesystem::path& file,
                   const Safetensors& content,
