@@ -142,8 +142,8 @@ class Trainer {
   // where it cannot be read, or where names or shapes differ from the network's. Warns where the
   // file records other classes than the test images have; PhotoOptions::classes takes them.
   void load(const std::filesystem::path& file);
-  // Likewise for a network of another number of classes: its last layer keeps its initial weights
-  // where the file's has another number of outputs.
+  // Reads weights into a network of another number of classes: its last layer keeps its initial
+  // weights where the file's has another number of outputs.
   void load_all_but_classifier(const std::filesystem::path& file);
 
   // The whole state of the training, as safetensors; rank 0 writes. A Trainer of the same network,

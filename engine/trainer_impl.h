@@ -1,4 +1,4 @@
-// What a Trainer owns. For its own sources alone.
+// Members of a Trainer. For its own sources alone.
 #pragma once
 
 #include <cstdint>

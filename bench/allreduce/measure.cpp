@@ -204,7 +204,7 @@ void refuse_wrong_sums(const Report& report) {
 
 void measure_all(Communicator& peers, Report& report) {
   const BenchOptions& options = report.options;
-  trainers::on_all_ranks(peers, [&] {
+  trainers::run_or_end_all_ranks(peers, [&] {
     if (peers.rank() == 0 && !options.json_path.empty()) check_json_path(options.json_path);
   });
   report.places = trainers::gather_places(peers, trainers::this_place());
@@ -219,7 +219,7 @@ void measure_all(Communicator& peers, Report& report) {
   }
   printer.print("# Collective test concluded: bench_allreduce\n");
   report.end = std::chrono::system_clock::now();
-  trainers::on_all_ranks(peers, [&] {
+  trainers::run_or_end_all_ranks(peers, [&] {
     if (peers.rank() != 0 || options.json_path.empty()) return;
     write_file_atomically(options.json_path, json_text(report));
   });

@@ -55,7 +55,7 @@ Setting settle(const SyntheticOptions& options,
   Communicator& ranks = *connection.ranks;
   const trainers::RunRequest request = run_request(options);
   const bool on_cuda = options.device == Device::kCuda;
-  trainers::on_all_ranks(ranks, [&] {
+  trainers::run_or_end_all_ranks(ranks, [&] {
     if (on_cuda) cuda::select_device(launch.local_rank, launch.local_size);
   });
   const int64_t threads = trainers::agreed_threads(request.threads, launch, ranks);

@@ -27,7 +27,7 @@ TrainingState training_state_of(const Safetensors& file, const std::string& name
 
 // The position alone, as metadata have it.
 std::map<std::string, std::string> to_texts(const TrainingPosition& position);
-// Errors: CheckpointError, as above.
+// Errors: CheckpointError for other texts.
 TrainingPosition position_of(const std::map<std::string, std::string>& texts,
                              const std::string& name);
 

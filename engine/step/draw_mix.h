@@ -23,7 +23,7 @@ struct CutMix {
 // image's. Source: torchvision.transforms.v2.CutMix.make_params. Requires: share in [0, 1], (x, y)
 // in the image.
 CutMix cut_mix(const data::ImageSize& size, double share, int64_t x, int64_t y);
-// Likewise with a share drawn from Beta(alpha, alpha) and a uniform place.
+// Returns a cut_mix() with a share drawn from Beta(alpha, alpha) and a uniform place.
 CutMix draw_cut_mix(
     double alpha, const data::ImageSize& size, uint64_t seed, int64_t epoch, int64_t batch);
 

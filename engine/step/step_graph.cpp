@@ -30,12 +30,12 @@ struct StepGraph::Recorded {
     numbers = Tensor::empty(first_labels.shape(), Dtype::kI64, Device::kCuda);
   }
 
-  bool is_of_size(const Var& others) const {
+  bool has_size_of(const Var& others) const {
     const Shape &a = images.shape(), &b = others.shape();
     return a[2] == b[2] && a[3] == b[3];
   }
   bool is_like(const Var& others) const {
-    return images.defined() && is_of_size(others) && alike(shards, others.shards());
+    return images.defined() && has_size_of(others) && alike(shards, others.shards());
   }
 
   // The images and their numbers at the addresses that the graph reads.
@@ -74,7 +74,7 @@ nn::CrossEntropy StepGraph::run(const Var& images,
     const auto memory = use_memory();
     return step(images, labels, mix);
   }
-  if (recorded_->graph && !recorded_->is_of_size(images)) forget();
+  if (recorded_->graph && !recorded_->has_size_of(images)) forget();
   Recorded& recorded = *recorded_;
   if (!recorded.graph && !recorded.is_like(images)) recorded.begin(images, labels, mix);
   if (!recorded.is_like(images) || ++recorded.steps == 1) {

@@ -152,22 +152,22 @@ TrainingBatches::MicroStep TrainingBatches::next(
   batch = on_device_.upload(std::move(batch));
   batch.shards.peers = peers.on_host;
   batch.shards.device_peers = peers.on_device;
-  const auto of_tape = nn::make_batch(stream_,
-                                      batch.shards,
-                                      true,
-                                      precision_,
-                                      listener(batch.shards),
-                                      {.seed = seed_, .images = batch.numbers});
+  const auto tape = nn::make_batch(stream_,
+                                   batch.shards,
+                                   true,
+                                   precision_,
+                                   listener(batch.shards),
+                                   {.seed = seed_, .images = batch.numbers});
   MicroStep step{.labels = batch.labels, .skipped = std::move(batch.skipped)};
   if (device_augments()) {
     step.images = nn::crop_flip_normalize(batch.images,
                                           batch.indices,
-                                          of_tape,
+                                          tape,
                                           {.augmentation = changes_.augmentation,
                                            .epoch = batch.epoch,
                                            .normalize = changes_.normalize});
   } else {
-    step.images = nn::normalize_image(batch.images, of_tape, changes_.normalize);
+    step.images = nn::normalize_image(batch.images, tape, changes_.normalize);
   }
   Tensor images = step.images.value();
   if (batch.boxes.defined()) kernels::erase_boxes(stream_, batch.shards, batch.boxes, images);

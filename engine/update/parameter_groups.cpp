@@ -67,21 +67,22 @@ std::vector<nn::ParameterGroup> plain_groups(const OptimizerOptions& config,
 std::vector<nn::ParameterGroup> parameter_groups(
     const OptimizerOptions& config, const std::vector<nn::NamedParameter>& parameters) {
   const std::vector<ParameterRule>& rules = config.groups.rules;
-  std::vector<nn::NamedParameter> of_none;
-  std::vector<std::vector<nn::NamedParameter>> of_rules(rules.size());
+  std::vector<nn::NamedParameter> without_rule;
+  std::vector<std::vector<nn::NamedParameter>> by_rule(rules.size());
   for (const nn::NamedParameter& parameter : parameters) {
     const ParameterRule* const rule = first_that_fits(rules, parameter.name);
-    auto& members = rule == nullptr ? of_none : of_rules[static_cast<size_t>(rule - rules.data())];
+    auto& members =
+        rule == nullptr ? without_rule : by_rule[static_cast<size_t>(rule - rules.data())];
     members.push_back(parameter);
   }
-  std::vector<nn::ParameterGroup> groups = plain_groups(config, std::move(of_none));
+  std::vector<nn::ParameterGroup> groups = plain_groups(config, std::move(without_rule));
   for (size_t i = 0; i < rules.size(); ++i) {
-    if (of_rules[i].empty()) refuse_unused(rules[i], parameters);
+    if (by_rule[i].empty()) refuse_unused(rules[i], parameters);
     std::vector<nn::ParameterGroup> own;
     if (const std::optional<double>& decay = rules[i].weight_decay) {
-      own = {{.parameters = std::move(of_rules[i]), .weight_decay = config.base_decay() * *decay}};
+      own = {{.parameters = std::move(by_rule[i]), .weight_decay = config.base_decay() * *decay}};
     } else {
-      own = plain_groups(config, std::move(of_rules[i]));
+      own = plain_groups(config, std::move(by_rule[i]));
     }
     for (nn::ParameterGroup& group : own) {
       group.lr_factor = rules[i].lr;

@@ -1,5 +1,5 @@
-// Lion (arXiv 2302.06675), an optimizer of your own. A training stops in its middle and goes on from
-// its state on another number of ranks, with the bits of a training that never stopped.
+// Lion (arXiv 2302.06675), an optimizer of your own. A training stops in its middle and goes on
+// from its state on another number of ranks, with the bits of a training that never stopped.
 // usage: lion [RANKS [RANKS OF THE SECOND HALF]]
 #include <cstdio>
 #include <cstdlib>

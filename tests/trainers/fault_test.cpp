@@ -24,7 +24,7 @@ TEST(Fault, IsReadFromText) {
   EXPECT_EQ(flip->number, 30);
   const auto disk = parse_fault("slowdisk:ms=30");
   ASSERT_TRUE(disk);
-  EXPECT_TRUE(disk->is_of_photos());
+  EXPECT_TRUE(disk->slows_photos());
   EXPECT_EQ(disk->delay(), std::chrono::milliseconds(30));
   EXPECT_EQ(parse_fault("slowdecode:ms=1")->kind, "slowdecode");
   EXPECT_TRUE(disk->strikes(0) && disk->strikes(7));
@@ -32,9 +32,9 @@ TEST(Fault, IsReadFromText) {
   ASSERT_TRUE(of_one);
   EXPECT_TRUE(of_one->strikes(1) && !of_one->strikes(0));
   for (const char* text : {"slownet:ms=5", "skip:rank=1,step=3", "lost:rank=0,step=3"}) {
-    EXPECT_TRUE(parse_fault(text)->is_of_exchange()) << text;
+    EXPECT_TRUE(parse_fault(text)->breaks_exchange()) << text;
   }
-  EXPECT_FALSE(disk->is_of_exchange());
+  EXPECT_FALSE(disk->breaks_exchange());
   EXPECT_EQ(parse_fault("loop:rank=1,step=4,layer=conv2")->layer, "conv2");
   const auto slow = parse_fault("slow:rank=2,ms=7");
   ASSERT_TRUE(slow);
@@ -44,8 +44,8 @@ TEST(Fault, IsReadFromText) {
   EXPECT_FALSE(parse_fault(""));
   const auto inf = parse_fault("inf:rank=1,step=4");
   ASSERT_TRUE(inf);
-  EXPECT_TRUE(inf->is_of_layer());
-  EXPECT_FALSE(slow->is_of_layer());
+  EXPECT_TRUE(inf->breaks_layer());
+  EXPECT_FALSE(slow->breaks_layer());
   EXPECT_EQ(inf->count, 1);
   EXPECT_EQ(inf->layer, "");
   EXPECT_EQ(inf->value, std::numeric_limits<double>::infinity());

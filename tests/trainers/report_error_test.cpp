@@ -114,7 +114,7 @@ TEST_F(ReportError, AWantedSummaryIsRankZerosAndPrintedOnce) {
     return ::testing::internal::GetCapturedStdout();
   };
   EXPECT_EQ(summary(DataError("x")), "") << "nobody wants it";
-  want_error_summary(true);
+  enable_error_summary(true);
   setenv("RANK", "1", 1);
   setenv("WORLD_SIZE", "2", 1);
   EXPECT_EQ(summary(DataError("x")), "");
@@ -142,7 +142,7 @@ TEST(OnAllRanks, ARankThatOpensItsDataSlowlyIsWaitedForAndNamed) {
         const auto open = [&] {
           if (ranks.rank() == 1) std::this_thread::sleep_for(4 * kDeadline);
         };
-        on_all_ranks(ranks, open, "opening the data");
+        run_or_end_all_ranks(ranks, open, "opening the data");
       },
       kDeadline);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),

@@ -38,7 +38,7 @@ void write_checkpoint(const Folder& folder,
                       CheckpointRecord& record,
                       const FileTensors& model,
                       const FileTensors& optimizer);
-// Likewise writes a file of weights alone.
+// Sets record.model_digest and writes a file of weights alone, as write_checkpoint() does.
 void write_weights(const Folder& folder,
                    const std::string& file,
                    CheckpointRecord& record,
@@ -57,7 +57,7 @@ struct StoredCheckpoint {
 // Lists the checkpoints with both files, newest first; none where there is no such folder. Errors:
 // EnvironmentError for a folder that may not be read.
 std::vector<StoredCheckpoint> list_checkpoints(const std::filesystem::path& folder);
-// Likewise lists the models whose state is missing.
+// Lists the models whose state is missing, newest first.
 std::vector<StoredCheckpoint> list_lone_models(const std::filesystem::path& folder);
 
 struct SoundCheckpoint {

@@ -91,16 +91,16 @@ StartingPoint::StartingPoint(const RunRequest& asked,
   std::optional<SoundCheckpoint> kept;
   if (asked.kept_steps > 0 && asked.resume == "auto") {
     fs::path folder;
-    on_all_ranks(ranks, [&] {
+    run_or_end_all_ranks(ranks, [&] {
       if (is_first) folder = kept_state_folder();
     });
     kept = newest_kept(ranks, folder);
   }
-  on_all_ranks(ranks, [&] {
+  run_or_end_all_ranks(ranks, [&] {
     if (ranks.rank() == 0) find(std::move(kept));
   });
   share_source(ranks);
-  if (source_) on_all_ranks(ranks, [&] { take_recorded_flags(*source_); });
+  if (source_) run_or_end_all_ranks(ranks, [&] { take_recorded_flags(*source_); });
 }
 
 void StartingPoint::take_recorded_flags(Source& source) {
@@ -230,7 +230,7 @@ StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
                                              const std::string& data_digest,
                                              Communicator& ranks) {
   Settled settled{.request = request_, .evaluation = {}};
-  on_all_ranks(ranks, [&] {
+  run_or_end_all_ranks(ranks, [&] {
     EvaluationRecord& now = settled.evaluation;
     now = evaluation_record(request_, data);
     if (!source_) return;

@@ -45,7 +45,7 @@ std::vector<comm::HandshakeField> program_fields() {
 std::optional<Fault> begin_job(const Job& job) {
   std::optional<Fault> fault;
   if (job.transport != "threads") watch_processes(job.ranks);
-  on_all_ranks(job.ranks, [&] {
+  run_or_end_all_ranks(job.ranks, [&] {
     if (job.request.device == Device::kCuda) {
       cuda::select_device(job.launch.local_rank, job.launch.local_size);
     }

@@ -54,11 +54,11 @@ GradientRoute through_host(std::string_view host_transport, const std::string& n
 GradientRoute over_nccl(const RunRequest& request, Communicator& ranks) {
   GradientRoute route;
   route.transport = "nccl";
-  on_all_ranks(ranks, [] { comm::nccl::version(); });
+  run_or_end_all_ranks(ranks, [] { comm::nccl::version(); });
   const comm::HandshakeField version = {
       comm::HandshakeField::Kind::kEnvironment, "NCCL", comm::nccl::version()};
   comm::handshake(ranks, std::span(&version, 1));
-  on_all_ranks(ranks, [&] {
+  run_or_end_all_ranks(ranks, [&] {
     comm::check_devices_differ(ranks, cuda::device_properties().uuid);
     route.exchange = comm::nccl::connect(ranks, std::chrono::seconds(request.stall_abort_s));
   });
@@ -81,7 +81,7 @@ GradientRoute over_ipc_or_none(const RunRequest& request,
                                Communicator& ranks) {
   if (ranks.size() == 1) return through_host(host_transport);
   const std::string problem = why_no_ipc(request, host_transport, ranks);
-  on_all_ranks(ranks, [&] {
+  run_or_end_all_ranks(ranks, [&] {
     if (problem.empty()) return;
     throw EnvironmentError("the ranks cannot exchange gradients over CUDA IPC",
                            problem,

@@ -18,8 +18,8 @@ struct GradientRoute {
 
 // A collective call. Several GPUs use NCCL where every rank can load it, else CUDA IPC on one host,
 // else the host and the transport that connect() found: `host_transport`. An error ends all ranks,
-// as on_all_ranks() does: the transport asked for is not available, or the ranks do not meet.
-// Requires: the rank's device is chosen.
+// as run_or_end_all_ranks() does: the transport asked for is not available, or the ranks do not
+// meet. Requires: the rank's device is chosen.
 GradientRoute choose_gradient_route(const RunRequest& request,
                                     std::string_view host_transport,
                                     Communicator& ranks);

@@ -21,7 +21,7 @@ RunData open_data(const RunRequest& request,
     if (data.sets.train) data.digest = data.sets.train->digest();
     data.digest += data.sets.test->digest();
   };
-  on_all_ranks(ranks, open, "opening the data");
+  run_or_end_all_ranks(ranks, open, "opening the data");
   const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", data.digest};
   comm::handshake(ranks, std::span(&same, 1));
   return data;

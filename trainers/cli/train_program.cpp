@@ -108,8 +108,8 @@ int run_recorded(const Job& job) {
   } catch (const std::exception& error) {
     const Error known = as_error(error);
     job.flight->fail(known);
-    const bool is_of_peers = known.code() == ExitCode::kPeerLost;
-    fail_rank(job.ranks, error, is_of_peers ? last_words(job.flight->run(), job.ranks.rank()) : "");
+    const bool lost_a_peer = known.code() == ExitCode::kPeerLost;
+    fail_rank(job.ranks, error, lost_a_peer ? last_words(job.flight->run(), job.ranks.rank()) : "");
   }
 }
 
@@ -229,11 +229,11 @@ int run_train_program(Program program, int argc, char** argv) {
   comm::Launch launch;
   const char* const color = environment("LOCKSTEP_COLOR");
   choose_color(color_choice(value_in(argv_copy, "--color", color == nullptr ? "" : color)), false);
-  want_error_summary(asks_for_json(argv_copy));
+  enable_error_summary(asks_for_json(argv_copy));
   try {
     check_variables(environ);
     options = read_options(program, std::span(argv_copy).subspan(1), environment);
-    want_error_summary(options.request == Request::kRun && options.boolean("json"));
+    enable_error_summary(options.request == Request::kRun && options.boolean("json"));
     launch = launch_of(options);
     if (printed_instead(options, launch.rank == 0)) return 0;
     choose_color(color_choice(options.text("color")), launch.launcher != comm::Launcher::kNone);

@@ -83,7 +83,7 @@ class Run {
     const auto model = make_model(parts_.network, nn::Init{rng, request.device});
     for (const std::string& note : notes()) parts_.console.warn(note);
     std::vector<std::string> loaded;
-    on_all_ranks(ranks_, [&] {
+    run_or_end_all_ranks(ranks_, [&] {
       if (!is_rank0()) return;  // others get its weights before they use them
       loaded = parts_.start.load(*model);
       if (loaded.empty()) fit_to_images(request, *parts_.data.sets.train, *model);
@@ -103,7 +103,7 @@ class Run {
                        parts_.fault,
                        parts_.start.position(),
                        plan ? std::optional(plan->target) : std::nullopt});
-    on_all_ranks(ranks_, [&] {
+    run_or_end_all_ranks(ranks_, [&] {
       const std::optional<ResumePoint>& from = parts_.start.resumed();
       if (!is_rank0() || !from) return;
       training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
@@ -139,7 +139,7 @@ class Run {
     parts_.console.result(plan.line(ranks_.size()));
     training.run({});
     if (!training.numerics()) plan.refuse_passed();
-    on_all_ranks(ranks_, [&] {
+    run_or_end_all_ranks(ranks_, [&] {
       if (is_rank0()) plan.keep(*training.numerics());
     });
     ranks_.barrier();
@@ -181,7 +181,7 @@ class Run {
 
   void open_keeper() {
     if (parts_.run.request.kept_steps == 0) return;
-    on_all_ranks(ranks_, [&] {
+    run_or_end_all_ranks(ranks_, [&] {
       if (parts_.job.launch.local_rank != 0) return;
       keeper_.emplace(kept_state_folder(), identity(), [](const std::string& warning) {
         print_line(stderr, warning);
@@ -214,7 +214,7 @@ class Run {
     record_.plan.steps_per_epoch = steps.per_epoch;
     record_.plan.last_step = steps.end;
     comm::handshake(ranks_, handshake_fields(record_.plan));
-    on_all_ranks(ranks_, [&] {
+    run_or_end_all_ranks(ranks_, [&] {
       if (!is_rank0()) return;
       prepare_directory(steps);
       directory_->write(record_);
@@ -320,7 +320,7 @@ class Run {
                     double wall_s,
                     ExitCode code) {
     const std::vector<MemoryPeaks> peaks = comm::gather_value(ranks_, memory_peaks());
-    on_all_ranks(
+    run_or_end_all_ranks(
         ranks_,
         [&] {
           if (!directory_) return;
@@ -357,7 +357,7 @@ ExitCode train_run(const Job& job) {
   const int64_t threads = agreed_threads(request.threads, job.launch, ranks);
   const BatchDivision batch = divide_batch(request.batch, request.device, ranks.size(), threads);
   const ModelOptions network = network_of(request, images);
-  on_all_ranks(ranks, [&] {
+  run_or_end_all_ranks(ranks, [&] {
     check_classes(network, images);
     if (!train) return;
     check_steps(request.batch, batch, train->size());
@@ -393,7 +393,8 @@ ExitCode train_run(const Job& job) {
                   .output_dir = output_dir};
   const int64_t pool_bytes = settle_memory(run, network, data.sets, ranks, engines.workspace_bytes);
   // Allocates it now: recorded work would keep a smaller one beside the next.
-  on_all_ranks(ranks, [&] { stream.workspace(static_cast<size_t>(engines.workspace_bytes), 0); });
+  run_or_end_all_ranks(ranks,
+                       [&] { stream.workspace(static_cast<size_t>(engines.workspace_bytes), 0); });
   return Run({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},
              record)
       .execute();

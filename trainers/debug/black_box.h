@@ -86,8 +86,8 @@ class NumericsWatch {
   // The listener for the tapes of the step; null where the step is not watched.
   TapeListener* listener() { return box_ ? &*box_ : nullptr; }
   void begin_micro_step(const Var& images);
-  // Call it when the outcome of the steps so far is known; the arguments are as above. Returns true
-  // once: when the last ten or more in a row were skipped and this step was watched.
+  // Call it when the outcome of the steps so far is known, with begin_step()'s arguments. Returns
+  // true once: when the last ten or more in a row were skipped and this step was watched.
   bool end_step(double scale, int64_t consecutive_skips);
 
   // Reports on this step, or on an earlier one that spoiled the weights. A collective call.

@@ -101,20 +101,20 @@ bool read_fault(std::string_view text, Fault& fault) {
   if (colon == std::string_view::npos || text.ends_with(',')) return false;
   fault.kind = text.substr(0, colon);
   FaultWords words(text.substr(colon + 1));
-  if (fault.is_of_photos() || fault.kind == kSlowNet) {
+  if (fault.slows_photos() || fault.kind == kSlowNet) {
     fault.rank = Fault::kAllRanks;
     const bool is_read = words.number("ms", 5, fault.number);
-    const bool may_name_rank = fault.is_of_photos();
+    const bool may_name_rank = fault.slows_photos();
     return is_read && (!may_name_rank || words.number("rank", 4, fault.rank, true)) &&
            words.at_end();
   }
-  if (!fault.is_of_layer() && !fault.is_of_exchange() &&
+  if (!fault.breaks_layer() && !fault.breaks_exchange() &&
       !is_one_of(fault.kind, {"flipbit", "kill", "stop", "nan", kSlow})) {
     return false;
   }
   if (!words.number("rank", 4, fault.rank)) return false;
   if (!words.number(fault.kind == kSlow ? "ms" : "step", 9, fault.number)) return false;
-  if (!fault.is_of_layer()) return words.at_end();
+  if (!fault.breaks_layer()) return words.at_end();
   if (fault.kind == kLoop) return read_layer(words, fault.layer) && words.at_end();
   return words.number("count", 9, fault.count, true) && read_layer(words, fault.layer) &&
          read_value(words, fault.value) && words.at_end();

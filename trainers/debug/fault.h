@@ -42,11 +42,11 @@ struct Fault {
   std::string layer{};  // empty: the loss
   double value = std::numeric_limits<double>::infinity();
 
-  bool is_of_photos() const { return kind == "slowdisk" || kind == "slowdecode"; }
+  bool slows_photos() const { return kind == "slowdisk" || kind == "slowdecode"; }
   std::chrono::milliseconds delay() const { return std::chrono::milliseconds(number); }
-  bool is_of_layer() const { return kind == "inf" || kind == "loop"; }
-  bool is_of_exchange() const { return kind == "slownet" || kind == "skip" || kind == "lost"; }
-  bool is_within_step() const { return is_of_layer() || is_of_exchange() || kind == "slow"; }
+  bool breaks_layer() const { return kind == "inf" || kind == "loop"; }
+  bool breaks_exchange() const { return kind == "slownet" || kind == "skip" || kind == "lost"; }
+  bool is_within_step() const { return breaks_layer() || breaks_exchange() || kind == "slow"; }
   bool strikes(int any_rank) const { return rank == kAllRanks || rank == any_rank; }
 };
 

@@ -53,7 +53,7 @@ class TrainingEvaluation {
   std::optional<Evaluation> measure();
   // The mistakes of the last measure(), without pictures.
   const Mistakes& mistakes() const { return mistakes_; }
-  // Likewise for the weights' moving average. Requires: --ema.
+  // Evaluates the weights' moving average. Requires: --ema.
   std::optional<Evaluation> measure_average();
 
  private:

@@ -4,7 +4,7 @@ namespace lockstep::trainers {
 
 RunObserver::RunObserver(const TrainingParts& parts, RunLog& log)
     : parts_(parts), numerics_(parts, log), trace_(parts_) {
-  if (parts_.fault && parts_.fault->is_of_layer()) {
+  if (parts_.fault && parts_.fault->breaks_layer()) {
     layer_fault_.emplace(*parts_.fault, parts_.model, parts_.run_ranks());
   }
 }

@@ -32,7 +32,7 @@ void write_logits(const std::filesystem::path& file,
   const auto write = [&] {
     if (ranks.rank() == 0) write_safetensors(file, content);
   };
-  on_all_ranks(ranks, write, "saving the logits");
+  run_or_end_all_ranks(ranks, write, "saving the logits");
 }
 
 }  // namespace lockstep::trainers

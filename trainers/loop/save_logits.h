@@ -12,8 +12,8 @@ namespace lockstep::trainers {
 // EnvironmentError where none can be written.
 void check_logits_file(const std::filesystem::path& file, bool overwrite);
 
-// Writes LogitCollector::over_ranks() on rank 0, as write_safetensors() does; an error ends all ranks. A collective
-// call.
+// Writes LogitCollector::over_ranks() on rank 0, as write_safetensors() does. An error ends all
+// ranks. A collective call.
 void write_logits(const std::filesystem::path& file,
                   const Safetensors& content,
                   Communicator& ranks);

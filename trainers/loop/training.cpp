@@ -75,7 +75,7 @@ TrainingResult Training::run(const Outputs& outputs) {
   outputs_ = outputs;
   log_ = RunLog(outputs.directory, parts_.console, open_events());
   begin_events();
-  on_all_ranks(parts_.ranks, [&] { saves_.open(outputs_.saves); });
+  run_or_end_all_ranks(parts_.ranks, [&] { saves_.open(outputs_.saves); });
   share_start();
   try {
     train_epochs();
@@ -88,7 +88,7 @@ TrainingResult Training::run(const Outputs& outputs) {
     throw;
   }
   result_.saved = saves_.finish().value_or(result_.saved);
-  const int64_t taken = result_.steps - parts_.run.request.start_epoch * range_.per_epoch;
+  const int64_t taken = result_.steps - parts_.settings.start_epoch * range_.per_epoch;
   const int64_t skipped = observer_.numerics().scaled().skipped;
   result_.skipped = {.count = skipped, .all = taken > 0 && skipped >= taken};
   observer_.trace().end(outputs_.directory);
@@ -98,10 +98,9 @@ TrainingResult Training::run(const Outputs& outputs) {
 }
 
 void Training::train_epochs() {
-  const int64_t epochs = parts_.run.request.epoch_count();
+  const int64_t epochs = parts_.settings.epoch_count();
   EpochSums sums = parts_.start ? parts_.start->sums : EpochSums{};
-  auto epoch =
-      static_cast<int>(parts_.start ? parts_.start->epoch : parts_.run.request.start_epoch);
+  auto epoch = static_cast<int>(parts_.start ? parts_.start->epoch : parts_.settings.start_epoch);
   while (goes_on(sums)) {
     const int64_t epoch_steps = std::min(range_.per_epoch, range_.end - result_.steps + sums.steps);
     EpochProgress progress(epoch, epoch_steps, parts_.run.batch.images, std::exchange(sums, {}));
@@ -187,7 +186,7 @@ void Training::train_step(EpochProgress& epoch) {
 }
 
 void Training::compare_ranks_if_due() {
-  const ExchangeConfig& exchange = parts_.run.request.exchange;
+  const ExchangeConfig& exchange = parts_.settings.exchange;
   if (!exchange.keeps_replicas() || exchange.check_ranks == 0) return;
   if (result_.steps % exchange.check_ranks != 0) return;
   const TimelineSpan span(step_.timeline(), "compare ranks");
@@ -252,15 +251,15 @@ void Training::exchange_figures(EpochProgress& epoch) {
 // exchange nothing: then rank 0's weights are the run's too.
 void Training::synchronize_replicas() {
   const TimelineSpan span(step_.timeline(), "compare ranks");
-  const bool keeps_replicas = parts_.run.request.exchange.keeps_replicas();
-  std::vector<Tensor> rank0s;
+  const bool keeps_replicas = parts_.settings.exchange.keeps_replicas();
+  std::vector<Tensor> rank0_state;
   for (const nn::StateEntry& entry : parts_.model.state()) {
-    if (!entry.is_parameter || !keeps_replicas) rank0s.push_back(entry.tensor);
+    if (!entry.is_parameter || !keeps_replicas) rank0_state.push_back(entry.tensor);
   }
   for (const nn::StateEntry& entry : step_.update().optimizer().state_of_buffers()) {
-    rank0s.push_back(entry.tensor);
+    rank0_state.push_back(entry.tensor);
   }
-  comm::broadcast_tensors(parts_.ranks, rank0s, step_.device_peers());
+  comm::broadcast_tensors(parts_.ranks, rank0_state, step_.device_peers());
   if (keeps_replicas) return replicas_.compare(parts_.ranks, result_.steps);
   step_.update().weights_were_written();
 }
@@ -355,7 +354,7 @@ bool Training::update_schedules(const Evaluation& evaluation, const EpochProgres
   WeightUpdate& update = step_.update();
   parts_.console.tutorial(TutorialLines::kTricks,
                           tricks_epoch_line({.number = number,
-                                             .epochs = parts_.run.request.epoch_count(),
+                                             .epochs = parts_.settings.epoch_count(),
                                              .seconds = epoch.seconds(),
                                              .lr = update.lr(),
                                              .train_loss = epoch.loss(),

@@ -25,7 +25,7 @@ NumericsGuard::NumericsGuard(const TrainingParts& parts, RunLog& log)
 
 void NumericsGuard::read_scale(WeightUpdate& update, int64_t steps) {
   scaled_ = update.read_scale(steps);
-  if (const auto& scaling = parts_.run.request.precision.loss_scaling;
+  if (const auto& scaling = parts_.settings.precision.loss_scaling;
       scaling && scaled_.newly_skipped > 0) {
     parts_.console.info(overflow_line(scaling->dynamic, scaled_.scale));
   }

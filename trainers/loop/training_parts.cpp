@@ -38,7 +38,7 @@ StepInputs step_inputs(const ResolvedRun& run,
 
 StepInputs with_program(StepInputs inputs, Console& console, const std::optional<Fault>& fault) {
   inputs.hooks = {.warn = warn_of_images(console), .asked_to_stop = stop_requested};
-  if (fault && fault->is_of_exchange()) {
+  if (fault && fault->breaks_exchange()) {
     inputs.hooks.exchange =
         disturbed_exchange(*fault, inputs.settings.exchange.algorithm, inputs.stream.device());
   }

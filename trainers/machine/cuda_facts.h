@@ -34,7 +34,7 @@ bool has_gpu_traces(const std::filesystem::path& root = "/");
 
 // Looks only for GPUs, which takes milliseconds. Does not throw for what is missing.
 CudaFacts read_gpus();
-// Likewise, and opens the libraries.
+// Looks for GPUs and opens the libraries of CUDA. Does not throw for what is missing.
 CudaFacts read_cuda();
 LibraryFacts read_cudnn();
 

@@ -112,8 +112,8 @@ const ForeignFlag* find_foreign_flag(std::string_view dashed);
 // refused one.
 std::string answer_foreign_flag(const ForeignFlag& flag, std::string_view value);
 
-// Likewise for a flag without a value that is given as --no-NAME or as False. A row named no-NAME
-// holds the answer where that would change something.
+// Returns the note for a flag without a value that is given as --no-NAME or as False. A row named
+// no-NAME holds the answer where that would change something.
 std::string answer_negated_flag(const ForeignFlag& flag);
 
 }  // namespace lockstep::trainers

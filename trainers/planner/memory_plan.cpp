@@ -128,8 +128,8 @@ int64_t settle_memory(const ResolvedRun& run,
   MemoryPlan plan = plan_memory(run, network, data.train->size(), tested);
   plan.workspace = workspace;
   const int64_t sharing = ranks_on_device(ranks);
-  on_all_ranks(ranks,
-               [&] { check_memory(plan, static_cast<int64_t>(cuda::free_bytes()) / sharing); });
+  run_or_end_all_ranks(
+      ranks, [&] { check_memory(plan, static_cast<int64_t>(cuda::free_bytes()) / sharing); });
   return plan.step.pool();
 }
 

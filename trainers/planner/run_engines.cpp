@@ -65,7 +65,7 @@ SettledEngines requested_engines(const EngineInputs& inputs,
                                  Console& console) {
   const RunRequest& request = inputs.request;
   if (request.autotune) {
-    on_all_ranks(ranks, [&] {
+    run_or_end_all_ranks(ranks, [&] {
       if (ranks.rank() == 0) check_writable(request.plan_file);
     });
     console.info(fmt::format("choosing cuDNN's engines for {} convolutions", problems.size()));
@@ -75,7 +75,7 @@ SettledEngines requested_engines(const EngineInputs& inputs,
                                           plan_origin(inputs.libraries),
                                           problems,
                                           request.autotune ? make_tuner(stream) : TuneEngine());
-  on_all_ranks(ranks, [&] {
+  run_or_end_all_ranks(ranks, [&] {
     for (const ConvolutionProblem& problem : problems) {
       const auto found = settled.engines.find(problem.text());
       if (found == settled.engines.end() || !found->second.is_there()) continue;
@@ -100,7 +100,7 @@ LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& r
   }
   if (request.device != Device::kCuda) return {};
   LibraryVersions libraries;
-  on_all_ranks(ranks, [&] { libraries = cuda_libraries(); });
+  run_or_end_all_ranks(ranks, [&] { libraries = cuda_libraries(); });
   comm::HandshakeField versions = {comm::HandshakeField::Kind::kEnvironment, "CUDA libraries", ""};
   for (const auto& [name, version] : libraries) {
     versions.value += fmt::format("{}{} {}", versions.value.empty() ? "" : ", ", name, version);
@@ -135,7 +135,7 @@ SettledEngines settle_run_engines(const EngineInputs& inputs,
   if (asks_for_engines(request)) {
     settled = requested_engines(inputs, padded(calls), stream, ranks, console);
   }
-  on_all_ranks(ranks, [&] { settled.workspace_bytes = largest_workspace(calls, stream); });
+  run_or_end_all_ranks(ranks, [&] { settled.workspace_bytes = largest_workspace(calls, stream); });
   return settled;
 }
 

@@ -153,13 +153,13 @@ SettledEngines settle_engines(Communicator& ranks,
                               const TuneEngine& tune) {
   SettledEngines settled{.convolutions = std::ssize(problems)};
   const bool chooses = ranks.rank() == 0;
-  on_all_ranks(ranks, [&] {
+  run_or_end_all_ranks(ranks, [&] {
     if (chooses) settled.plans = known_plans(file, current, static_cast<bool>(tune), settled.note);
   });
   PlannedEngines& known = settled.plans.engines;
   PlanFile of_run{.origin = current, .engines = {}};
   for (const kernels::ConvolutionProblem& problem : problems) {
-    on_all_ranks(ranks, [&] {
+    run_or_end_all_ranks(ranks, [&] {
       if (!chooses) return;
       const std::string name = problem.text();
       if (tune && !known.contains(name)) {

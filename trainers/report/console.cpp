@@ -164,7 +164,7 @@ void Console::summary(const std::string& line) {
   if (!options_.prints || !options_.json) return;
   end_bar();
   print(stdout, line);
-  want_error_summary(false);
+  enable_error_summary(false);
 }
 
 std::FILE* Console::out() const {

@@ -69,7 +69,7 @@ EnvironmentError output_error(const std::string& why) {
                           "more space where standard output goes, or another file");
 }
 
-bool is_of_disk(const std::error_code& code) {
+bool is_disk_error(const std::error_code& code) {
   constexpr std::errc kCodes[] = {
       std::errc::no_space_on_device, std::errc::file_too_large, std::errc::io_error};
   return std::ranges::any_of(kCodes, [&](std::errc known) { return code == known; });
@@ -87,7 +87,7 @@ Error as_error(const std::exception& error) {
     return EnvironmentError(
         "cannot start a thread", fmt::format("{}; {}", error.what(), memory_text()), kLessMemory);
   }
-  if (system != nullptr && is_of_disk(system->code())) {
+  if (system != nullptr && is_disk_error(system->code())) {
     return output_error(error.what());
   }
   return InternalError(error.what(),
@@ -128,7 +128,7 @@ void print_error(const Error& error, bool names_its_rank, ErrorScope scope) {
   }
 }
 
-bool is_of_lost_peer(const std::exception& error) {
+bool is_lost_peer_error(const std::exception& error) {
   return dynamic_cast<const CommError*>(&error) != nullptr;  // it names its rank
 }
 
@@ -200,7 +200,7 @@ void report_as_rank(int rank) {
   known_rank = rank;
 }
 
-void want_error_summary(bool wanted) {
+void enable_error_summary(bool wanted) {
   summary_wanted = wanted;
 }
 
@@ -210,7 +210,7 @@ void name_run_directory(const std::string& path) {
 
 int report_error(const std::exception& error, ErrorScope scope) {
   const Error reported = as_error(error);
-  print_error(reported, is_of_lost_peer(error), scope);
+  print_error(reported, is_lost_peer_error(error), scope);
   if (rank_of_this_process() == 0) print_summary(summary_json(reported, 0, run_directory));
   return static_cast<int>(reported.code());
 }
@@ -261,7 +261,7 @@ int report_early_error(const std::exception& error) {
 void fail_rank(Communicator& ranks, const std::exception& error, const std::string& last_words) {
   static std::mutex first;  // ranks that are threads may fail at once: the first one ends them all
   const std::lock_guard lock(first);
-  const bool alone = is_of_lost_peer(error) ||  // each rank knows another
+  const bool alone = is_lost_peer_error(error) ||  // each rank knows another
                      (rank_of_this_process() != 0 && !rank0_has_ended(ranks));
   const ErrorScope scope = alone ? ErrorScope::kThisRank : ErrorScope::kEveryRank;
   const int code = report_error(error, scope);
@@ -279,7 +279,7 @@ void on_rank_0(Communicator& ranks, std::string_view doing, FunctionRef<void()> 
   ranks.barrier();
 }
 
-void on_all_ranks(Communicator& ranks, FunctionRef<void()> body, std::string_view doing) {
+void run_or_end_all_ranks(Communicator& ranks, FunctionRef<void()> body, std::string_view doing) {
   const SlowPartOf part(ranks, doing);
   std::optional<Error> error;
   bool names_its_rank = false;
@@ -288,7 +288,7 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body, std::string_vie
     body();
   } catch (const std::exception& known) {
     error = as_error(known);
-    names_its_rank = is_of_lost_peer(known);
+    names_its_rank = is_lost_peer_error(known);
     mine = static_cast<int64_t>(error->code());
   }
   const std::vector<int64_t> codes = comm::gather_value(ranks, mine);

@@ -29,7 +29,7 @@ void report_as_rank(int rank);
 
 // --json: if wanted, rank 0 also prints the error that ends the run as JSON on standard output,
 // once. Not wanted before this is called, nor after a run has printed its summary.
-void want_error_summary(bool wanted);
+void enable_error_summary(bool wanted);
 // From now on, the summary of an error names this run directory. Call it before threads start.
 void name_run_directory(const std::string& path);
 
@@ -66,11 +66,11 @@ void watch_processes(Communicator& ranks);
 // Runs `body` on every rank and returns when it succeeded on all of them. Otherwise the lowest rank
 // that failed reports its error, and every rank leaves with that error's exit code. `body` may take
 // long: the ranks that wait print what for, as in "rank 2 is still opening the data".
-void on_all_ranks(Communicator& ranks,
-                  FunctionRef<void()> body,
-                  std::string_view doing = "getting ready");
-// Runs `body` on rank 0 while the others wait as above: they must not mistake a slow disk for a
-// lost rank.
+void run_or_end_all_ranks(Communicator& ranks,
+                          FunctionRef<void()> body,
+                          std::string_view doing = "getting ready");
+// Runs `body` on rank 0. The others print what they wait for: they must not mistake a slow disk for
+// a lost rank.
 void on_rank_0(Communicator& ranks, std::string_view doing, FunctionRef<void()> body);
 
 // From now on, trainer_advice(Remedy::kSmallerBatch) names a batch that should fit; 0: none is

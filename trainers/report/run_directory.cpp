@@ -172,7 +172,7 @@ void remove_unfinished(const Folder& folder) {
   }
 }
 
-bool is_of_evaluation(const std::string& line) {
+bool holds_evaluation(const std::string& line) {
   const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
   if (!metrics.is_object()) return false;
   const auto split = metrics.find("split");
@@ -301,7 +301,7 @@ void RunDirectory::append(std::string_view line) {
 
 void RunDirectory::cut_metrics(int64_t step, bool begins_with_evaluation) {
   keep_metrics(place_.metrics, [&](const std::string& line) {
-    const bool is_again = begins_with_evaluation && is_of_evaluation(line);
+    const bool is_again = begins_with_evaluation && holds_evaluation(line);
     return is_up_to(line, is_again ? step - 1 : step);
   });
   const std::optional<std::string> report = contents_of(path_ / kNumericsFile, kMostBytes);

@@ -79,7 +79,7 @@ LaneSpan lane_span(const StepSpan& span) {
           .title = fmt::format("{}: {}", look.name, seconds_text((span.end - span.begin) / 1e6))};
 }
 
-bool is_of_bucket(const StepSpan& span) {
+bool shows_bucket(const StepSpan& span) {
   return span.work == StepWork::kBucket || span.work == StepWork::kBucketSum;
 }
 
@@ -89,14 +89,14 @@ std::vector<Lane> traced_lanes(const TypicalStep& step) {
     if (lanes.size() == kTracedRanks) break;
     Lane& lane = lanes.emplace_back(Lane{.label = fmt::format("rank {}", lanes.size())});
     for (const StepSpan& span : spans) {
-      if (!is_of_bucket(span)) lane.spans.push_back(lane_span(span));
+      if (!shows_bucket(span)) lane.spans.push_back(lane_span(span));
     }
     // Communication lies on what it holds up.
     std::ranges::stable_partition(lane.spans, [](const LaneSpan& span) { return !span.hatched; });
   }
   const size_t first = lanes.size();
   for (const StepSpan& span : step.ranks.front()) {
-    if (!is_of_bucket(span) || span.bucket >= static_cast<int64_t>(kTracedBuckets)) continue;
+    if (!shows_bucket(span) || span.bucket >= static_cast<int64_t>(kTracedBuckets)) continue;
     const size_t at = first + static_cast<size_t>(span.bucket);
     while (lanes.size() <= at) {
       lanes.push_back({.label = fmt::format("bucket {}", lanes.size() - first + 1)});

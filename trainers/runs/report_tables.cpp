@@ -47,7 +47,7 @@ std::string ranks_table(const RunRecord& record) {
 }
 
 // Where a run's files are and which rank a process is: no difference of what is trained.
-bool is_of_no_account(const std::string& name) {
+bool matters_to_nobody(const std::string& name) {
   for (const char* const place : {"output-dir", "overwrite", "resume", "csv"}) {
     if (name == place) return true;
   }
@@ -135,7 +135,7 @@ std::vector<FlagDifference> flag_differences(ViewedRuns runs) {
     for (const ViewedRun& run : runs) difference.values.push_back(flag_of(run.record, name));
     const bool differs = std::ranges::any_of(
         difference.values, [&](const std::string& value) { return value != difference.values[0]; });
-    if (differs && !is_of_no_account(name)) differences.push_back(difference);
+    if (differs && !matters_to_nobody(name)) differences.push_back(difference);
   }
   return differences;
 }

@@ -38,7 +38,7 @@ struct ViewedRun {
 // `path`: a run directory or its run.json.
 // Errors: EnvironmentError when there is no run.json; DataError when it cannot be read.
 ViewedRun view_run(const std::filesystem::path& path);
-// Reads all but the curves and the mistakes. Errors: as above.
+// Reads all but the curves and the mistakes. Errors: those of view_run().
 ViewedRun view_record(const std::filesystem::path& path);
 // Whether a process holds a run directory that has no run.json yet.
 bool run_is_starting(const std::filesystem::path& path);
