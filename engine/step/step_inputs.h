@@ -41,6 +41,11 @@ struct StepInputs {
   int64_t pool_bytes = 0;  // on a GPU, of what steps and evaluations make; 0: not known
 };
 
+// Whether a step can be given to the device as one recorded graph. It can when it has one
+// micro-step and needs no host, neither to exchange gradients nor to gather the statistics of batch
+// norm. `over_nccl`: what sums gradients.
+bool fits_one_graph(const TrainingSettings& settings, const BatchDivision& batch, bool over_nccl);
+
 // Counted from step 0 of epoch 0.
 struct StepRange {
   int64_t per_epoch = 0;

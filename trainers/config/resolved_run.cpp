@@ -4,15 +4,12 @@
 
 #include <fmt/chrono.h>
 
-#include "core/shards.h"
+#include "engine/step/step_inputs.h"
 
 namespace lockstep::trainers {
 
 bool ResolvedRun::runs_as_graph() const {
-  const bool gathers = any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks) &&
-                       request.exchange.algorithm == Algorithm::kNone;
-  const bool without_host = batch.ranks == 1 || (over_nccl() && !gathers);
-  return request.device == Device::kCuda && request.graph && without_host && batch.micro_steps == 1;
+  return request.graph && fits_one_graph(request, batch, over_nccl());
 }
 
 std::string default_output_dir(const std::string& arch,

@@ -25,10 +25,7 @@ struct ResolvedRun {
 
   bool over_nccl() const { return transport == "nccl"; }
   bool over_ipc() const { return transport == "ipc"; }
-  // Whether a step is given to the device as one recorded graph. It is when the step has one
-  // micro-step and needs no host, neither to exchange gradients nor to gather the statistics of
-  // batch norm.
-  bool runs_as_graph() const;
+  bool runs_as_graph() const;  // where it was asked for and fits_one_graph()
 };
 
 // "runs/20260131-120000-convnet-n8".
