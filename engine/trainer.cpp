@@ -67,6 +67,11 @@ BatchDivision divide(const TrainerOptions& options,
   return batch;
 }
 
+// A recorded graph calls neither an exchange nor an optimizer of the caller's.
+bool needs_host(const TrainerHooks& hooks) {
+  return hooks.exchange != nullptr || hooks.make_optimizer != nullptr;
+}
+
 StepRange range_of(const TrainingSettings& settings, int64_t per_epoch) {
   return {.per_epoch = per_epoch, .end = settings.steps(per_epoch)};
 }
@@ -134,7 +139,7 @@ Trainer::Impl::Impl(Communicator& ranks,
           .stream = stream,
           .model = network,
           .changes = changes_of(options, *data.train),
-          .as_graph = fits_one_graph(settings, batch, false),
+          .as_graph = !needs_host(hooks) && fits_one_graph(settings, batch, false),
           .hooks = {.warn = [this](const std::string& text) { say("lockstep: warning: " + text); },
                     .exchange = hooks.exchange,
                     .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer}}},
