@@ -146,7 +146,7 @@ Trainer::Impl::Impl(Communicator& ranks,
       range(range_of(settings, lockstep::steps_per_epoch(batch, data.train->size()))),
       observer(hooks.listener),
       skipped_tests(data.test->size(), inputs.hooks.warn) {
-  step.emplace(inputs, range, observer);
+  step = std::make_unique<TrainingStep>(inputs, range, observer);
   share_weights();
 }
 

@@ -164,7 +164,9 @@ void Trainer::load_state(const std::filesystem::path& file) {
 
 void Trainer::Impl::go_on(const TrainingState& state) {
   std::string texts;
-  for (const auto& [key, value] : to_texts(state.position)) texts += key + '\n' + value + '\n';
+  for (const auto& [key, value] : to_texts(state.position)) {
+    texts += fmt::format("{}\n{}\n", key, value);
+  }
   texts = comm::broadcast_text(inputs.ranks, texts);
   std::map<std::string, std::string> known;
   const std::vector<std::string_view> lines = split_words(texts, '\n');
@@ -173,7 +175,7 @@ void Trainer::Impl::go_on(const TrainingState& state) {
   done = {.steps = position.steps, .evaluated_epochs = position.epoch};
   range.first = position.steps;
   step.reset();
-  step.emplace(inputs, range, observer);
+  step = std::make_unique<TrainingStep>(inputs, range, observer);
   step->update().restore(position);
   std::vector<nn::StateEntry> entries = step->update().optimizer().state();
   if (inputs.ranks.rank() == 0) {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -70,7 +70,7 @@ struct Trainer::Impl {
   const StepInputs inputs;
   StepRange range;
   ListenedSteps observer;
-  std::optional<TrainingStep> step;  // made again where a training goes on
+  std::unique_ptr<TrainingStep> step;  // made again where a training goes on
   SkippedPhotos skipped_tests;
   struct {
     int64_t steps = 0;

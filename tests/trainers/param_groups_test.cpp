@@ -182,7 +182,7 @@ TEST(ParamGroups, TenStepsArePyTorchs) {
     TrainingSettings settings;
     settings.epochs = 5;
     const OptimizerConfig config = config_of("norm lr=64 wd=0.015625; bias lr=0.5 epochs=3", line);
-    settings.optimizer = config;
+    settings.optimizer = config.options();
     settings.schedule = config.schedule;
     Stream stream;
     const GoldenParameters model(golden);

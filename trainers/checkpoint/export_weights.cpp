@@ -11,6 +11,7 @@
 #include "core/words.h"
 #include "data/torch_file/torch_file.h"
 #include "engine/state/state_tensors.h"
+#include "engine/state/weights_file.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/checkpoint/read_weights.h"
 #include "trainers/config/file_json.h"

@@ -16,6 +16,8 @@ namespace lockstep::trainers {
 // Require checked options. Errors: UsageError for flags that contradict each other or would change
 // nothing.
 struct OptimizerConfig : OptimizerOptions {
+  const OptimizerOptions& options() const { return *this; }
+
   ScheduleOptions schedule;
 };
 OptimizerConfig make_optimizer_config(const Options& options);

@@ -139,7 +139,7 @@ void read_optimizer(const Options& options, RunRequest& request) {
   request.epochs = options.number("epochs");
   request.max_steps = options.maybe_integer("max-steps");
   const OptimizerConfig config = make_optimizer_config(options);
-  request.optimizer = config;
+  request.optimizer = config.options();
   request.schedule = config.schedule;
   request.lr_dry_run = options.boolean("lr-dry-run");
   read_loss(options, request);
