@@ -92,16 +92,20 @@ void Trainer::load_all_but_classifier(const std::filesystem::path& file) {
   impl_->read(file, Classifier::kMayStartFresh);
 }
 
+std::map<std::string, std::string> Trainer::Impl::fixed_settings() const {
+  return {{"batch", std::to_string(batch.images)},
+          {"shards", std::to_string(batch.shards)},
+          {"batch_norm_groups", std::to_string(batch.bn_groups)},
+          {"seed", std::to_string(settings.seeds.run)},
+          {"training images", data.train->digest()}};
+}
+
 TrainingState Trainer::Impl::state() const {
   const WeightUpdate& update = step->update();
   TrainingState state{.model = file_tensors(inputs.model.state()),
                       .optimizer = file_tensors(update.optimizer().state()),
                       .position = {},
-                      .settings = {{"batch", std::to_string(batch.images)},
-                                   {"shards", std::to_string(batch.shards)},
-                                   {"batch_norm_groups", std::to_string(batch.bn_groups)},
-                                   {"seed", std::to_string(settings.seeds.run)},
-                                   {"training images", data.train->digest()}}};
+                      .settings = fixed_settings()};
   state.position.steps = done.steps;
   state.position.epoch = done.evaluated_epochs;
   update.describe(state.position);
@@ -113,13 +117,9 @@ void Trainer::save_state(const std::filesystem::path& file) {
   on_rank_0(impl_->inputs.ranks, [&] { write_safetensors(file, to_file(impl_->state())); });
 }
 
-namespace {
-
-// Errors: CheckpointError where the file's training had other settings, or another network or
-// optimizer.
-void check_fits(const TrainingState& read, const TrainingState& ours, const std::string& file) {
+void Trainer::Impl::check_fits(const TrainingState& read, const std::string& file) const {
   const std::string problem = fmt::format("{} is another training's state", file);
-  for (const auto& [name, value] : ours.settings) {
+  for (const auto& [name, value] : fixed_settings()) {
     const auto found = read.settings.find(name);
     const std::string other = found == read.settings.end() ? "not known" : found->second;
     if (other == value) continue;
@@ -127,31 +127,23 @@ void check_fits(const TrainingState& read, const TrainingState& ours, const std:
                           fmt::format("{} is {}, was {}", name, value, printable(other)),
                           "the options and images of that training");
   }
-  const auto check = [&](const FileTensors& theirs, const FileTensors& own) {
-    const auto alike = [](const auto& a, const auto& b) {
-      return a.first == b.first && a.second.shape() == b.second.shape() &&
-             a.second.dtype() == b.second.dtype();
-    };
-    if (std::ranges::equal(theirs, own, alike)) return;
-    throw CheckpointError(problem,
-                          fmt::format("it has {} tensors of other names, shapes or types than the "
-                                      "{} of this training",
-                                      theirs.size(),
-                                      own.size()),
-                          "the network, optimizer and precision of that training");
+  const auto check = [&](const std::vector<nn::StateEntry>& entries, const FileTensors& tensors) {
+    const std::vector<std::string> found = mismatches(entries, tensors);
+    if (found.empty()) return;
+    throw CheckpointError(
+        problem,
+        fmt::format("it has tensors of other names, shapes or types: {}", first_of(found)),
+        "the network, optimizer and precision of that training");
   };
-  check(read.model, ours.model);
-  check(read.optimizer, ours.optimizer);
+  check(inputs.model.state(), read.model);
+  check(step->update().optimizer().state(), read.optimizer);
 }
-
-}  // namespace
 
 void Trainer::load_state(const std::filesystem::path& file) {
   TrainingState state;
-  const TrainingState ours = impl_->state();
   on_rank_0(impl_->inputs.ranks, [&] {
     state = training_state_of(read_safetensors(file), file.string());
-    check_fits(state, ours, file.string());
+    impl_->check_fits(state, file.string());
     if (state.position.steps > end()) {
       throw CheckpointError(
           fmt::format("{} is past the end of this training", file.string()),

@@ -58,6 +58,11 @@ struct Trainer::Impl {
   // Reads weights on rank 0, for all ranks. Errors: those of Trainer::load.
   std::map<std::string, std::string> read(const std::filesystem::path& file, Classifier classifier);
   TrainingState state() const;
+  // Settings that must be the same where a training goes on, by name.
+  std::map<std::string, std::string> fixed_settings() const;
+  // Errors: CheckpointError where the state in `file` is of other settings, or of another network
+  // or optimizer.
+  void check_fits(const TrainingState& read, const std::string& file) const;
   // Goes on from the state that rank 0 has.
   void go_on(const TrainingState& state);
 

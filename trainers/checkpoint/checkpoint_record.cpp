@@ -147,7 +147,7 @@ class Reader {
     }
   }
 
-  // Of a key that a file need not have.
+  // Reads a key that may be absent; the field then keeps its value.
   template <class Convert>
   void read_if_there(const char* key, Convert&& convert, auto& field) const {
     if (!metadata_.contains(key)) return;
