@@ -1,7 +1,6 @@
 #include "engine/trainer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 #include <utility>
 #include <vector>
@@ -72,10 +71,6 @@ bool needs_host(const TrainerHooks& hooks) {
   return hooks.exchange != nullptr || hooks.make_optimizer != nullptr;
 }
 
-StepRange range_of(const TrainingSettings& settings, int64_t per_epoch) {
-  return {.per_epoch = per_epoch, .end = settings.steps(per_epoch)};
-}
-
 // Calls body(), which runs the network. Errors: its own, in a Trainer's terms; a ShapeError gets
 // the shape of the images.
 template <class Body>
@@ -143,19 +138,30 @@ Trainer::Impl::Impl(Communicator& ranks,
           .hooks = {.warn = [this](const std::string& text) { say("lockstep: warning: " + text); },
                     .exchange = hooks.exchange,
                     .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer}}},
-      range(range_of(settings, lockstep::steps_per_epoch(batch, data.train->size()))),
-      observer(hooks.listener),
-      skipped_tests(data.test->size(), inputs.hooks.warn) {
-  step = std::make_unique<TrainingStep>(inputs, range, observer);
-  share_weights();
+      reporter(hooks.listener, [this](const std::string& text) { say(text); }) {
+  begin(std::nullopt);
+  training->share_weights();
 }
 
-void Trainer::Impl::check_loss(float loss, double lr) const {
-  if (std::isfinite(loss)) return;
-  throw DivergedError(
-      fmt::format("the loss is {} at step {}", std::isnan(loss) ? "nan" : "infinite", done.steps),
-      fmt::format("training diverged at learning rate {:g}, or an input is not finite", lr),
-      "a smaller optimizer.lr, or optimizer.clip_grad_norm 1");
+void Trainer::Impl::begin(const std::optional<TrainingPosition>& start) {
+  const int64_t per_epoch = lockstep::steps_per_epoch(batch, data.train->size());
+  const StepRange range{
+      .per_epoch = per_epoch, .first = start ? start->steps : 0, .end = settings.steps(per_epoch)};
+  const EvaluationTask test{.model = inputs.model,
+                            .dataset = data.test,
+                            .input = {.normalization = inputs.changes.normalize},
+                            .precision = settings.precision.network(),
+                            .chunk_images = settings.test.batch,
+                            .workers = settings.workers,
+                            .warn = inputs.hooks.warn};
+  training.reset();
+  training = std::make_unique<Training>(
+      inputs, TrainingPlan{.range = range, .test = test, .start = start}, reporter);
+}
+
+void StepReporter::on_figures(Training& training, const StepMetrics& metrics) {
+  figures_ = metrics;
+  training.begin_line();
 }
 
 Trainer::Trainer(Communicator& ranks,
@@ -186,43 +192,33 @@ Trainer::Trainer(Communicator& ranks,
 Trainer::~Trainer() = default;
 
 int64_t Trainer::steps() const {
-  return impl_->done.steps;
+  return impl_->training->steps();
 }
 
 int64_t Trainer::steps_per_epoch() const {
-  return impl_->range.per_epoch;
+  return impl_->training->range().per_epoch;
 }
 
 int64_t Trainer::end() const {
-  return impl_->range.end;
+  return impl_->training->range().end;
 }
 
 StepReport Trainer::step() {
-  Impl& own = *impl_;
-  const StepRange& range = own.range;
-  if (own.done.steps >= range.end) {
+  Training& training = *impl_->training;
+  if (steps() >= end()) {
     throw UsageError("no step is left",
-                     fmt::format("{} were to be taken", range.end),
+                     fmt::format("{} were to be taken", end()),
                      "more epochs, or a step while steps() < end()");
   }
-  const int64_t number = own.done.steps++;
-  with_errors_of_a_trainer(*own.data.train, [&] { return own.step->take(number); });
-  WeightUpdate& update = own.step->update();
-  const ScaledStep scaled = update.read_scale(own.done.steps);
-  const WindowTotals totals = own.step->exchange_figures(false);
-  own.check_loss(totals.losses.front(), update.lr());
-  if (const auto& scaling = own.settings.precision.loss_scaling;
-      scaling && scaled.newly_skipped > 0) {
-    own.say(overflow_line(scaling->dynamic, scaled.scale));
-  }
-  return {
-      .step = own.done.steps,
-      .epoch = number / range.per_epoch,
-      .loss = totals.losses.front(),
-      .accuracy = 100 * static_cast<double>(totals.correct1) / static_cast<double>(totals.images),
-      .lr = update.lr(),
-      .ends_epoch = own.done.steps % range.per_epoch == 0,
-      .skipped = scaled.newly_skipped > 0};
+  with_errors_of_a_trainer(*impl_->data.train, [&] { training.train_step(); });
+  const StepMetrics& figures = impl_->reporter.figures();
+  return {.step = steps(),
+          .epoch = training.epoch().number(),
+          .loss = figures.loss,
+          .accuracy = figures.acc1,
+          .lr = figures.lr,
+          .ends_epoch = steps() % steps_per_epoch() == 0,
+          .skipped = training.scaled().newly_skipped > 0};
 }
 
 void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) {
@@ -233,19 +229,8 @@ void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) 
 }
 
 Evaluation Trainer::Impl::evaluate(EvaluationObserver* other) {
-  share_buffers();
-  const EvaluationTask task{.model = inputs.model,
-                            .dataset = data.test,
-                            .input = {.normalization = inputs.changes.normalize},
-                            .precision = settings.precision.network(),
-                            .chunk_images = settings.test.batch,
-                            .workers = settings.workers,
-                            .warn = inputs.hooks.warn,
-                            .observer = other,
-                            .skipped = &skipped_tests};
-  const auto memory = step->use_memory();
-  return with_errors_of_a_trainer(
-      *data.test, [&] { return lockstep::evaluate(task, stream, inputs.ranks).value(); });
+  training->share_buffers();
+  return with_errors_of_a_trainer(*data.test, [&] { return training->evaluate(other).value(); });
 }
 
 Safetensors Trainer::logits() {
@@ -257,11 +242,10 @@ Safetensors Trainer::logits() {
 EvaluationReport Trainer::evaluate() {
   Impl& own = *impl_;
   const Evaluation found = own.evaluate(nullptr);
-  const int64_t epochs = own.done.steps / steps_per_epoch();
-  if (own.done.steps % steps_per_epoch() == 0 && epochs > own.done.evaluated_epochs &&
-      !own.done.averages) {
-    own.done.evaluated_epochs = epochs;
-    own.step->update().end_epoch(epochs - 1, found.loss, found.acc1());
+  const int64_t epochs = steps() / steps_per_epoch();
+  if (steps() % steps_per_epoch() == 0 && epochs > own.evaluated_epochs && !own.averages) {
+    own.evaluated_epochs = epochs;
+    own.training->update().end_epoch(epochs - 1, found.loss, found.acc1());
   }
   return {.correct = found.correct1,
           .correct5 = found.correct5,
@@ -270,15 +254,15 @@ EvaluationReport Trainer::evaluate() {
 }
 
 void Trainer::with_average(const std::function<void()>& use) {
-  WeightUpdate& update = impl_->step->update();
+  WeightUpdate& update = impl_->training->update();
   if (update.average() == nullptr) {
     throw UsageError("the weights have no moving average",
                      "optimizer.ema, its decay, is 0",
                      "optimizer.ema = 0.999 before the Trainer is made");
   }
-  impl_->done.averages = true;
+  impl_->averages = true;
   update.with_average(use);
-  impl_->done.averages = false;
+  impl_->averages = false;
 }
 
 }  // namespace lockstep

@@ -58,7 +58,7 @@ void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
 }  // namespace
 
 void Trainer::save(const std::filesystem::path& file) {
-  impl_->share_buffers();
+  impl_->training->share_buffers();
   on_rank_0(impl_->inputs.ranks, [&] {
     write_safetensors(file,
                       {.tensors = file_tensors(impl_->inputs.model.state()),
@@ -74,7 +74,7 @@ std::map<std::string, std::string> Trainer::Impl::read(const std::filesystem::pa
     weights.load_into(inputs.model, classifier);
     metadata = weights.metadata();
   });
-  share_weights();
+  training->share_weights();
   return metadata;
 }
 
@@ -101,19 +101,19 @@ std::map<std::string, std::string> Trainer::Impl::fixed_settings() const {
 }
 
 TrainingState Trainer::Impl::state() const {
-  const WeightUpdate& update = step->update();
+  const WeightUpdate& update = training->update();
   TrainingState state{.model = file_tensors(inputs.model.state()),
                       .optimizer = file_tensors(update.optimizer().state()),
                       .position = {},
                       .settings = fixed_settings()};
-  state.position.steps = done.steps;
-  state.position.epoch = done.evaluated_epochs;
+  state.position.steps = training->steps();
+  state.position.epoch = evaluated_epochs;
   update.describe(state.position);
   return state;
 }
 
 void Trainer::save_state(const std::filesystem::path& file) {
-  impl_->share_buffers();
+  impl_->training->share_buffers();
   on_rank_0(impl_->inputs.ranks, [&] { write_safetensors(file, to_file(impl_->state())); });
 }
 
@@ -136,7 +136,7 @@ void Trainer::Impl::check_fits(const TrainingState& read, const std::string& fil
         "the network, optimizer and precision of that training");
   };
   check(inputs.model.state(), read.model);
-  check(step->update().optimizer().state(), read.optimizer);
+  check(training->update().optimizer().state(), read.optimizer);
 }
 
 void Trainer::load_state(const std::filesystem::path& file) {
@@ -163,20 +163,17 @@ void Trainer::Impl::go_on(const TrainingState& state) {
   std::map<std::string, std::string> known;
   const std::vector<std::string_view> lines = split_words(texts, '\n');
   for (size_t i = 0; i + 1 < lines.size(); i += 2) known.emplace(lines[i], lines[i + 1]);
-  const TrainingPosition position = position_of(known, "rank 0's state");
-  done = {.steps = position.steps, .evaluated_epochs = position.epoch};
-  range.first = position.steps;
-  step.reset();
-  step = std::make_unique<TrainingStep>(inputs, range, observer);
-  step->update().restore(position);
-  std::vector<nn::StateEntry> entries = step->update().optimizer().state();
+  TrainingPosition position = position_of(known, "rank 0's state");
+  evaluated_epochs = position.epoch;
+  const int64_t per_epoch = training->range().per_epoch;
+  position.epoch = position.steps / per_epoch;
+  position.sums.steps = position.steps % per_epoch;
+  begin(position);
   if (inputs.ranks.rank() == 0) {
     copy_into(inputs.model.state(), state.model);
-    copy_into(entries, state.optimizer);
+    copy_into(training->update().optimizer().state(), state.optimizer);
   }
-  std::vector<Tensor> tensors = nn::tensors_of(entries);
-  comm::broadcast_tensors(inputs.ranks, tensors, step->device_peers());
-  share_weights();
+  training->share_weights();
 }
 
 }  // namespace lockstep

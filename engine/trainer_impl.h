@@ -6,27 +6,33 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "comm/replicas.h"
 #include "engine/evaluation/evaluate.h"
 #include "engine/settings/batch_division.h"
 #include "engine/state/training_state.h"
-#include "engine/step/training_step.h"
 #include "engine/trainer.h"
+#include "engine/training.h"
 
 namespace lockstep {
 
-class ListenedSteps final : public StepObserver {
+class StepReporter final : public TrainingObserver {
  public:
-  explicit ListenedSteps(TapeListener* listener) : listener_(listener) {}
+  StepReporter(TapeListener* listener, std::function<void(const std::string& text)> say)
+      : listener_(listener), say_(std::move(say)) {}
 
+  const StepMetrics& figures() const { return figures_; }  // of the last step
   bool needs_host() override { return listener_ != nullptr; }
   TapeListener* listener(const Shards& /*shards*/) override { return listener_; }
+  void on_overflow(const std::string& text) override { say_(text); }
+  void on_figures(Training& training, const StepMetrics& metrics) override;
 
  private:
   TapeListener* const listener_;
+  const std::function<void(const std::string& text)> say_;
+  StepMetrics figures_;
 };
 
 // Members are constructed in this order: later ones refer to earlier ones.
@@ -40,20 +46,8 @@ struct Trainer::Impl {
   void say(const std::string& text) const {
     if (warn) warn(text);
   }
-  void share_weights() {
-    std::vector<Tensor> tensors = nn::tensors_of(inputs.model.state());
-    comm::broadcast_tensors(inputs.ranks, tensors, step->device_peers());
-    step->update().weights_were_written();
-  }
-  // Batch norm's statistics are rank 0's.
-  void share_buffers() {
-    std::vector<Tensor> buffers;
-    for (const nn::StateEntry& entry : inputs.model.state()) {
-      if (!entry.is_parameter) buffers.push_back(entry.tensor);
-    }
-    comm::broadcast_tensors(inputs.ranks, buffers, step->device_peers());
-  }
-  void check_loss(float loss, double lr) const;
+  // Makes the training, from its beginning or from `start`.
+  void begin(const std::optional<TrainingPosition>& start);
   Evaluation evaluate(EvaluationObserver* other);  // null: the figures are all
   // Reads weights on rank 0, for all ranks. Errors: those of Trainer::load.
   std::map<std::string, std::string> read(const std::filesystem::path& file, Classifier classifier);
@@ -73,15 +67,10 @@ struct Trainer::Impl {
   Stream stream;
   const std::function<void(const std::string& text)> warn;
   const StepInputs inputs;
-  StepRange range;
-  ListenedSteps observer;
-  std::unique_ptr<TrainingStep> step;  // made again where a training goes on
-  SkippedPhotos skipped_tests;
-  struct {
-    int64_t steps = 0;
-    int64_t evaluated_epochs = 0;  // that the schedule knows
-    bool averages = false;         // in with_average()
-  } done;
+  StepReporter reporter;
+  std::unique_ptr<Training> training;  // made again where it goes on from a file
+  int64_t evaluated_epochs = 0;        // that the schedule knows
+  bool averages = false;               // in with_average()
 };
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 usage: python3 tools/draw_figures.py
 
 docs/tree.svg: one sum over eight shards, on one rank and on four. docs/step.svg: what runs when in a training step.
+docs/rooms.svg: which folder includes which (tools/draw_rooms.py).
 """
 
 from pathlib import Path
@@ -159,7 +160,13 @@ def step_figure() -> str:
     return drawing.svg()
 
 
-FIGURES = {"docs/tree.svg": tree_figure, "docs/step.svg": step_figure}
+def rooms_figure() -> str:
+    from draw_rooms import rooms_figure as draw  # which draws by this module
+
+    return draw()
+
+
+FIGURES = {"docs/tree.svg": tree_figure, "docs/step.svg": step_figure, "docs/rooms.svg": rooms_figure}
 
 
 def outdated() -> dict[Path, str]:

@@ -69,17 +69,26 @@ TrainingStep::TrainingStep(const StepInputs& inputs, const StepRange& range, Ste
       graph_(inputs_.stream, runs_as_graph(), static_cast<size_t>(inputs_.pool_bytes)) {}
 
 TrainingStep::Seconds TrainingStep::take(int64_t number) {
+  observer_.begin_step(number + 1);
   const TimelineSpan span(observer_.timeline(), kStepSpan, number + 1);
   const Start start = {.traffic = inputs_.ranks.traffic(),
                        .batch_norm_s = batch_norm_peers_.seconds(),
                        .data_s = batches_.waited_seconds(),
                        .loader = batches_.seconds()};
-  observer_.begin_step(number + 1);
   if (update_.trains_fewer_from(number)) graph_.forget();
   if (runs_as_graph()) {
-    step_as_graph(start, number);
+    take_as_graph(start, number);
   } else {
-    step_by_step(start, number);
+    update_.optimizer().zero_grad();
+    int64_t images = 0;
+    for (int64_t micro = 0; micro < inputs_.batch.micro_steps; ++micro) {
+      if (micro > 0) reducer_.next_micro_step();
+      const TrainingBatches::MicroStep batch = next_batch();
+      const auto memory = use_memory();
+      window_.add(forward_backward(batch.images, batch.labels, batch.mix));
+      images += batch.shards().images();
+    }
+    sum_and_update(start, images, number);
   }
   if (number + 1 == update_.end()) update_.finish();
   return {.all = seconds_since(start.time), .data = batches_.waited_seconds() - start.data_s};
@@ -91,16 +100,7 @@ WindowTotals TrainingStep::exchange_figures(bool stop) {
   return totals;
 }
 
-void TrainingStep::step_by_step(const Start& start, int64_t number) {
-  update_.optimizer().zero_grad();
-  int64_t images = 0;
-  for (int64_t micro = 0; micro < inputs_.batch.micro_steps; ++micro) {
-    if (micro > 0) reducer_.next_micro_step();
-    const TrainingBatches::MicroStep batch = next_batch();
-    const auto memory = use_memory();
-    window_.add(forward_backward(batch.images, batch.labels, batch.mix));
-    images += batch.shards().images();
-  }
+void TrainingStep::sum_and_update(const Start& start, int64_t images, int64_t number) {
   observer_.before_sums();
   const auto memory = use_memory();
   observer_.in_phase(kSumsSpan, [&] { reducer_.finish(); });
@@ -108,7 +108,7 @@ void TrainingStep::step_by_step(const Start& start, int64_t number) {
   observer_.in_phase(kUpdateSpan, [&] { update_.step(number); });
 }
 
-void TrainingStep::step_as_graph(const Start& start, int64_t number) {
+void TrainingStep::take_as_graph(const Start& start, int64_t number) {
   const TrainingBatches::MicroStep batch = next_batch();
   const auto step = [&](const Var& images, const Tensor& labels, const Tensor& mix) {
     update_.optimizer().zero_grad();

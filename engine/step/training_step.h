@@ -54,8 +54,8 @@ class TrainingStep {
   };
 
   bool runs_as_graph() const { return inputs_.as_graph && !observer_.needs_host(); }
-  void step_by_step(const Start& start, int64_t number);
-  void step_as_graph(const Start& start, int64_t number);
+  void take_as_graph(const Start& start, int64_t number);
+  void sum_and_update(const Start& start, int64_t images, int64_t number);
   TrainingBatches::MicroStep next_batch();
   // Returns the figures of a micro-step.
   nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);

@@ -14,14 +14,14 @@
 #include "core/error.h"
 #include "data/synthetic.h"
 #include "engine/state/state_tensors.h"
-#include "engine/step/training_step.h"
+#include "engine/training.h"
 #include "engine/update/weights.h"
 #include "kernels/conv/conv2d_fused.h"
 #include "nn/cifar_resnet.h"
 #include "nn/functional.h"
 #include "nn/init.h"
 #include "trainers/cli/gradient_route.h"
-#include "trainers/loop/run_observer.h"
+#include "trainers/loop/training_parts.h"
 #include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::cudnn_steps {
@@ -147,6 +147,17 @@ void choose_forms(const Asked& asked, const PrecisionConfig& precision, Stream& 
   }
 }
 
+class LossPrinter final : public TrainingObserver {
+ public:
+  explicit LossPrinter(const bench::Printer& printer) : printer_(printer) {}
+  void on_figures(Training& /*training*/, const StepMetrics& metrics) override {
+    printer_.print(fmt::format("loss {:.9g}\n", metrics.loss));
+  }
+
+ private:
+  const bench::Printer& printer_;
+};
+
 void train(const Asked& asked, const comm::Launch& launch, const comm::Connection& connection) {
   Communicator& ranks = *connection.ranks;
   if (asked.device == Device::kCuda) cuda::select_device(launch.local_rank, launch.local_size);
@@ -154,10 +165,9 @@ void train(const Asked& asked, const comm::Launch& launch, const comm::Connectio
   const trainers::GradientRoute route =
       trainers::choose_gradient_route(run.request, connection.transport, ranks);
   run.transport = route.transport;
-  const data::DatasetPair images = {
-      .train = std::make_shared<data::Synthetic>(data::Synthetic::Options{
-          .images = 2 * kImages, .classes = kClasses, .shape = {3, asked.pixels, asked.pixels}}),
-      .test = {}};
+  const auto random = std::make_shared<data::Synthetic>(data::Synthetic::Options{
+      .images = 2 * kImages, .classes = kClasses, .shape = {3, asked.pixels, asked.pixels}});
+  const data::DatasetPair images = {.train = random, .test = random};
   Stream stream(asked.device);
   if (asked.half && asked.device == Device::kCuda) {
     choose_forms(asked, run.request.precision, stream);
@@ -167,17 +177,11 @@ void train(const Asked& asked, const comm::Launch& launch, const comm::Connectio
   StepInputs inputs = trainers::step_inputs(run, images, ranks, stream, *network);
   inputs.exchange = route.exchange;
   const trainers::TrainingParts parts{std::move(inputs), run, console};
-  trainers::RunLog log(nullptr, console);
-  trainers::RunObserver observer(parts, log);
-  TrainingStep step(parts, trainers::step_range(parts), observer);
-  observer.numerics().start(step.update().scaled());
-  step.update().weights_were_written();
   const bench::Printer printer(ranks.rank() == 0 ? stdout : nullptr);
-  for (int64_t number = 0; number < asked.steps; ++number) {
-    step.take(number);
-    observer.numerics().read_scale(step.update(), number + 1);
-    printer.print(fmt::format("loss {:.9g}\n", step.exchange_figures(false).losses.front()));
-  }
+  LossPrinter observer(printer);
+  Training training(parts, trainers::training_plan(parts), observer);
+  training.share_weights();
+  while (training.steps() < asked.steps) training.train_step();
   printer.print(fmt::format("weights {:016x}\n", state_digest(*network)));
 }
 

@@ -16,7 +16,7 @@
 #include "tests/emulated_train/flags_of_all_runs.h"
 #include "tests/emulated_train/tiny_resnet.h"
 #include "tests/support/close.h"
-#include "trainers/loop/training.h"
+#include "trainers/loop/training_parts.h"
 
 namespace lockstep::testing {
 
@@ -87,8 +87,11 @@ inline TinyResult train_tiny(
   trainers::Console console({.prints = false});
   StepInputs inputs = trainers::step_inputs(run, data, alone, stream, *model);
   inputs.pool_bytes = pool_bytes;
-  trainers::Training training({std::move(inputs), run, console});
-  TinyResult result{.training = training.run({}), .weights = {}};
+  const trainers::TrainingParts parts{std::move(inputs), run, console};
+  TrainingObserver observer;
+  Training training(parts, trainers::training_plan(parts), observer);
+  training.share_weights();
+  TinyResult result{.training = training.run(), .weights = {}};
   for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));
   return result;
 }

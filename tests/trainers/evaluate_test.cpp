@@ -11,7 +11,7 @@
 #include "comm/single.h"
 #include "data/synthetic.h"
 #include "nn/convnet.h"
-#include "trainers/loop/evaluate_training.h"
+#include "trainers/loop/evaluation_outputs.h"
 
 namespace lockstep::trainers::evaluate_test {
 namespace {

@@ -14,7 +14,7 @@
 #include "tests/support/float_types.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/loop/training.h"
+#include "trainers/loop/training_parts.h"
 #include "trainers/report/scale_report.h"
 #include "trainers/report/tutorial_lines.h"
 
@@ -179,8 +179,10 @@ int metric_sums(int64_t print_freq) {
     Mt19937 rng(3);
     nn::ConvNet model(nn::Init{rng});
     Console console({.prints = false});
-    Training training({step_inputs(run, data, peers, stream, model), run, console});
-    const TrainingResult result = training.run({});
+    const TrainingParts parts{step_inputs(run, data, peers, stream, model), run, console};
+    TrainingObserver observer;
+    Training training(parts, training_plan(parts), observer);
+    const TrainingResult result = training.run();
     EXPECT_EQ(result.steps, 40);
     if (ranks.rank() == 0) counted = peers.metric_sums;
   });

@@ -100,37 +100,29 @@ void tell_note(const std::string& text) {
   print_line(stderr, "note: " + text);
 }
 
-int run_recorded(const Job& job) {
-  try {
-    const ExitCode code = train_run(job);
-    job.flight->end(code);
-    return static_cast<int>(code);
-  } catch (const std::exception& error) {
-    const Error known = as_error(error);
-    job.flight->fail(known);
-    const bool lost_a_peer = known.code() == ExitCode::kPeerLost;
-    fail_rank(job.ranks, error, lost_a_peer ? last_words(job.flight->run(), job.ranks.rank()) : "");
-  }
-}
-
 // Ends the process when the rank fails, because its peers wait for it.
 int run_rank(Job job) {
   const StallWarning warning{.after = std::chrono::seconds(job.request.stall_warn_s),
                              .tell = tell_note};
+  std::optional<FlightRecorder> recorder;
+  std::optional<FlightFiles> flight;
   try {
-    std::optional<FlightRecorder> recorder;
     if (job.request.flight)
       recorder.emplace(job.ranks.rank(), job.ranks.size(), host_of_processes());
-    FlightFiles flight(recorder ? &*recorder : nullptr);
-    job.flight = &flight;
+    job.flight = &flight.emplace(recorder ? &*recorder : nullptr);
     job.ranks.record_in(recorder ? &*recorder : nullptr);
     if (job.request.stall_warn_s > 0) job.ranks.warn_of_stalls(&warning);
-    const int code = run_recorded(job);
+    const ExitCode code = train_run(job);
+    flight->end(code);
     job.ranks.record_in(nullptr);
     job.ranks.warn_of_stalls(nullptr);
-    return code;
+    return static_cast<int>(code);
   } catch (const std::exception& error) {
-    fail_rank(job.ranks, error);
+    if (!flight) fail_rank(job.ranks, error);
+    const Error known = as_error(error);
+    flight->fail(known);
+    const bool lost_a_peer = known.code() == ExitCode::kPeerLost;
+    fail_rank(job.ranks, error, lost_a_peer ? last_words(flight->run(), job.ranks.rank()) : "");
   }
 }
 
@@ -179,20 +171,23 @@ comm::Launch launch_of(const Options& options) {
                             .local_rank = optional_count(options, "local-rank")});
 }
 
-int connect_and_run(const std::vector<std::string>& argv,
-                    Options options,
-                    const comm::Launch& launch,
-                    const std::optional<ReplayPlan>& replay) {
+// A process that has read its flags and, unless its ranks are threads, met its peers.
+struct Started {
+  RunRequest request = {};
+  comm::Connection connection = {};
+};
+
+// Returns how the process ends where it cannot start; else nothing. Adds notes to the options.
+std::optional<int> start(Options& options, const comm::Launch& launch, Started& started) {
   report_as_rank(launch.rank);
-  RunRequest request;
-  comm::Connection connection;
+  RunRequest& request = started.request;
   try {
     request = make_run_request(options);
     if (request.exchange.rank_threads > 0) {
       refuse_two_kinds_of_ranks(launch);
-      return run_as_threads(argv, options, request);
+      return std::nullopt;
     }
-    connection =
+    started.connection =
         comm::connect(launch,
                       {.stall_abort = std::chrono::seconds(request.stall_abort_s),
                        .transport = request.exchange.transport,
@@ -200,7 +195,8 @@ int connect_and_run(const std::vector<std::string>& argv,
                        .tell = tell_note,
                        .stop = stop_requested,
                        .lost_at_end = [](const Error& error) { comm::die(error); }});
-    if (!connection.note.empty()) options.notes.push_back("note: " + connection.note);
+    const std::string& note = started.connection.note;
+    if (!note.empty()) options.notes.push_back("note: " + note);
   } catch (const Error& error) {
     // Each rank that was started by hand has a terminal of its own.
     if (launch.place) return report_error(with_meeting_advice(error), ErrorScope::kThisRank);
@@ -208,13 +204,7 @@ int connect_and_run(const std::vector<std::string>& argv,
   } catch (const std::exception& error) {
     return report_early_error(error);
   }
-  return run_rank({.argv = argv,
-                   .options = options,
-                   .request = request,
-                   .launch = connection.launch,
-                   .ranks = *connection.ranks,
-                   .transport = connection.transport,
-                   .replay = replay});
+  return std::nullopt;
 }
 
 }  // namespace
@@ -243,7 +233,15 @@ int run_train_program(Program program, int argc, char** argv) {
   } catch (const std::exception& error) {
     return report_early_error(error);
   }
-  return connect_and_run(argv_copy, std::move(options), launch, std::nullopt);
+  Started started;
+  if (const std::optional<int> code = start(options, launch, started)) return *code;
+  if (!started.connection.ranks) return run_as_threads(argv_copy, options, started.request);
+  return run_rank({.argv = argv_copy,
+                   .options = options,
+                   .request = started.request,
+                   .launch = started.connection.launch,
+                   .ranks = *started.connection.ranks,
+                   .transport = started.connection.transport});
 }
 
 int run_replay(const std::vector<std::string>& argv, const std::string& run_directory) {
@@ -264,7 +262,15 @@ int run_replay(const std::vector<std::string>& argv, const std::string& run_dire
   } catch (const std::exception& error) {
     return report_early_error(error);
   }
-  return connect_and_run(argv, std::move(options), launch, plan);
+  Started started;
+  if (const std::optional<int> code = start(options, launch, started)) return *code;
+  return run_rank({.argv = argv,
+                   .options = options,
+                   .request = started.request,
+                   .launch = started.connection.launch,
+                   .ranks = *started.connection.ranks,
+                   .transport = started.connection.transport,
+                   .replay = plan});
 }
 
 }  // namespace lockstep::trainers

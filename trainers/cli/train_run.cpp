@@ -11,6 +11,7 @@
 #include "comm/handshake.h"
 #include "comm/replicas.h"
 #include "core/digest.h"
+#include "engine/state/state_tensors.h"
 #include "engine/update/weights.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/checkpoint/starting_point.h"
@@ -24,8 +25,8 @@
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/fit_to_images.h"
+#include "trainers/loop/run_observer.h"
 #include "trainers/loop/save_logits.h"
-#include "trainers/loop/training.h"
 #include "trainers/model/models.h"
 #include "trainers/planner/memory_plan.h"
 #include "trainers/planner/run_engines.h"
@@ -77,70 +78,128 @@ class Run {
     describe_run(parts_.run, places_, record_);
   }
 
-  ExitCode execute() {
-    const RunRequest& request = parts_.run.request;
-    Mt19937 rng(request.seeds.weights);
-    const auto model = make_model(parts_.network, nn::Init{rng, request.device});
+  // Returns what the weights' file says about them; empty without one. The other ranks get the
+  // weights before they use them.
+  std::vector<std::string> load_weights(nn::Module& model) {
     for (const std::string& note : notes()) parts_.console.warn(note);
     std::vector<std::string> loaded;
     run_or_end_all_ranks(ranks_, [&] {
-      if (!is_rank0()) return;  // others get its weights before they use them
-      loaded = parts_.start.load(*model);
-      if (loaded.empty()) fit_to_images(request, *parts_.data.sets.train, *model);
+      if (!is_rank0()) return;
+      loaded = parts_.start.load(model);
+      if (loaded.empty()) fit_to_images(parts_.run.request, *parts_.data.sets.train, model);
     });
-    return request.evaluate ? evaluate_weights(*model, loaded) : train(*model, loaded);
+    return loaded;
   }
 
- private:
   ExitCode train(nn::Module& model, const std::vector<std::string>& loaded) {
     const std::optional<ReplayPlan>& plan = parts_.job.replay;
-    StepInputs inputs = step_inputs(parts_.run, parts_.data.sets, ranks_, parts_.stream, model);
-    inputs.exchange = parts_.route.exchange;
-    inputs.pool_bytes = parts_.pool_bytes;
-    Training training({with_program(std::move(inputs), parts_.console, parts_.fault),
-                       parts_.run,
-                       parts_.console,
-                       parts_.fault,
-                       parts_.start.position(),
-                       plan ? std::optional(plan->target) : std::nullopt});
-    run_or_end_all_ranks(ranks_, [&] {
-      const std::optional<ResumePoint>& from = parts_.start.resumed();
-      if (!is_rank0() || !from) return;
-      training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
-    });
-    if (plan) return replay(*plan, training);
+    const TrainingParts parts = training_parts(model);
+    RunObserver observer(parts);
+    Training training(parts, training_plan(parts), observer);
+    restore_optimizer(training);
+    if (plan) return replay(*plan, training, observer);
     open_keeper();
-    open_directory(training.buckets(), training.steps());
+    open_directory(training.step().buckets(), training.range());
     announce(model, loaded);
     std::optional<CheckpointWriter> checkpoints;
     if (directory_) checkpoints.emplace(writer_options(), identity(), parts_.console);
     const double start_s = seconds_since_process_start();
-    const TrainingResult result = [&] {
-      try {
-        return training.run({.directory = directory_.get(),
-                             .csv = csv_ ? &*csv_ : nullptr,
-                             .record = directory_ ? &record_ : nullptr,
-                             .saves = {.checkpoints = checkpoints ? &*checkpoints : nullptr,
-                                       .keeper = keeper_ ? &*keeper_ : nullptr}});
-      } catch (const DivergedError& error) {  // on all ranks
-        end_without_figures(error.code());
-        throw;
-      }
-    }();
+    observer.open({.directory = directory_.get(),
+                   .csv = csv_ ? &*csv_ : nullptr,
+                   .record = directory_ ? &record_ : nullptr,
+                   .saves = {.checkpoints = checkpoints ? &*checkpoints : nullptr,
+                             .keeper = keeper_ ? &*keeper_ : nullptr}},
+                  training);
+    training.share_weights();
+    TrainingResult result;
+    try {
+      result = training.run();
+    } catch (const DivergedError& error) {  // on all ranks
+      observer.give_up();
+      end_without_figures(error.code());
+      throw;
+    }
+    observer.end(result);
     if (parts_.run.request.apex_lines) {
       parts_.console.info(apex_end_line(seconds_since_process_start() - start_s));
     }
-    mistakes_ = training.mistakes();
+    mistakes_ = observer.mistakes();
     return end(result, model);
   }
 
-  ExitCode replay(const ReplayPlan& plan, Training& training) {
+  ExitCode evaluate(nn::Module& model, const std::vector<std::string>& loaded) {
+    const RunRequest& request = parts_.run.request;
+    open_directory({}, {});
+    announce(model, loaded);
+    std::vector<Tensor> weights = nn::tensors_of(model.state());
+    comm::broadcast_tensors(ranks_, weights);
+    StoredWeights(request.precision, model).refresh(parts_.stream);
+    const double start_s = seconds_since_process_start();
+    TrainingResult result;
+    EvaluationTask task = evaluation_task(request, parts_.data.sets, model, parts_.console);
+    Safetensors logits;
+    const bool saves = !request.save_logits.empty();
+    OutputCollector outputs({.mistakes = &mistakes_, .logits = saves ? &logits : nullptr},
+                            *parts_.data.sets.test);
+    task.observer = &outputs;
+    result.final = lockstep::evaluate(task, parts_.stream, ranks_);
+    ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
+    if (result.final) {
+      if (const auto error = soundness_error(model, *result.final)) {
+        code = error->code();
+        const std::string text = format_error(*error);
+        parts_.console.warn(text.substr(0, text.size() - 1));  // without its newline
+      }
+      result.images = result.final->total;
+      result.training_s = seconds_since_process_start() - start_s;
+      parts_.console.result(accuracy_line(*result.final, request.apex_lines));
+    }
+    if (result.final && saves) {
+      write_logits(request.save_logits, logits, ranks_);
+      parts_.console.result("logits  " + request.save_logits);
+    }
+    write_record(result, model, seconds_since_process_start(), code);
+    parts_.console.result(fmt::format("record  {}/run.json", output_dir()));
+    parts_.console.summary(summary_json(record_, output_dir(), result));
+    report_run();
+    return code;
+  }
+
+ private:
+  TrainingParts training_parts(nn::Module& model) const {
+    StepInputs inputs = step_inputs(parts_.run, parts_.data.sets, ranks_, parts_.stream, model);
+    inputs.exchange = parts_.route.exchange;
+    inputs.pool_bytes = parts_.pool_bytes;
+    const std::optional<ReplayPlan>& plan = parts_.job.replay;
+    return {with_program(std::move(inputs), parts_.console, parts_.fault),
+            parts_.run,
+            parts_.console,
+            parts_.fault,
+            parts_.start.position(),
+            plan ? std::optional(plan->target) : std::nullopt};
+  }
+
+  void restore_optimizer(Training& training) {
+    run_or_end_all_ranks(ranks_, [&] {
+      const std::optional<ResumePoint>& from = parts_.start.resumed();
+      if (!is_rank0() || !from) return;
+      load_state(training.update().optimizer().state(),
+                 from->checkpoint.optimizer,
+                 fmt::format("the optimizer's state in {} does not fit",
+                             state_file_of(from->model_file).string()),
+                 "--opt, --momentum, --lookahead and --ema as in the run that made it");
+    });
+  }
+
+  ExitCode replay(const ReplayPlan& plan, Training& training, RunObserver& observer) {
     plan.check(ranks_.size(), parts_.data.digest);
     parts_.console.result(plan.line(ranks_.size()));
-    training.run({});
-    if (!training.numerics()) plan.refuse_passed();
+    observer.open({}, training);
+    training.share_weights();
+    training.run();
+    if (!observer.numerics()) plan.refuse_passed();
     run_or_end_all_ranks(ranks_, [&] {
-      if (is_rank0()) plan.keep(*training.numerics());
+      if (is_rank0()) plan.keep(*observer.numerics());
     });
     ranks_.barrier();
     return ExitCode::kDone;
@@ -242,44 +301,6 @@ class Run {
     for (const std::string& line : tricks_start_lines(parts_.run.batch.ranks, name)) {
       parts_.console.tutorial(TutorialLines::kTricks, line);
     }
-  }
-
-  ExitCode evaluate_weights(nn::Module& model, const std::vector<std::string>& loaded) {
-    const RunRequest& request = parts_.run.request;
-    open_directory({}, {});
-    announce(model, loaded);
-    std::vector<Tensor> weights = nn::tensors_of(model.state());
-    comm::broadcast_tensors(ranks_, weights);
-    StoredWeights(request.precision, model).refresh(parts_.stream);
-    const double start_s = seconds_since_process_start();
-    TrainingResult result;
-    EvaluationTask task = evaluation_task(request, parts_.data.sets, model, parts_.console);
-    Safetensors logits;
-    const bool saves = !request.save_logits.empty();
-    OutputCollector outputs({.mistakes = &mistakes_, .logits = saves ? &logits : nullptr},
-                            *parts_.data.sets.test);
-    task.observer = &outputs;
-    result.final = evaluate(task, parts_.stream, ranks_);
-    ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
-    if (result.final) {
-      if (const auto error = soundness_error(model, *result.final)) {
-        code = error->code();
-        const std::string text = format_error(*error);
-        parts_.console.warn(text.substr(0, text.size() - 1));  // without its newline
-      }
-      result.images = result.final->total;
-      result.training_s = seconds_since_process_start() - start_s;
-      parts_.console.result(accuracy_line(*result.final, request.apex_lines));
-    }
-    if (result.final && saves) {
-      write_logits(request.save_logits, logits, ranks_);
-      parts_.console.result("logits  " + request.save_logits);
-    }
-    write_record(result, model, seconds_since_process_start(), code);
-    parts_.console.result(fmt::format("record  {}/run.json", output_dir()));
-    parts_.console.summary(summary_json(record_, output_dir(), result));
-    report_run();
-    return code;
   }
 
   // Rank 0's directory may have moved.
@@ -395,9 +416,12 @@ ExitCode train_run(const Job& job) {
   // Allocates it now: recorded work would keep a smaller one beside the next.
   run_or_end_all_ranks(ranks,
                        [&] { stream.workspace(static_cast<size_t>(engines.workspace_bytes), 0); });
-  return Run({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},
-             record)
-      .execute();
+  Run whole({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},
+            record);
+  Mt19937 rng(request.seeds.weights);
+  const auto model = make_model(network, nn::Init{rng, request.device});
+  const std::vector<std::string> loaded = whole.load_weights(*model);
+  return request.evaluate ? whole.evaluate(*model, loaded) : whole.train(*model, loaded);
 }
 
 }  // namespace lockstep::trainers

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "trainers/checkpoint/record_ranges.h"
 #include "trainers/config/normalization.h"
+#include "trainers/loop/evaluation_outputs.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/report/stop_request.h"
 
@@ -54,6 +56,18 @@ StepRange step_range(const TrainingParts& parts) {
   if (settings.max_steps) end = std::min(end, begin + *settings.max_steps);
   if (parts.replay) end = std::min(end, parts.replay->step);
   return {.per_epoch = per_epoch, .first = first, .end = std::max(end, first)};
+}
+
+TrainingPlan training_plan(const TrainingParts& parts) {
+  const RunRequest& request = parts.run.request;
+  TrainingPlan plan{.range = step_range(parts),
+                    .test = evaluation_task(request, parts.data, parts.model, parts.console),
+                    .evaluation_epochs = parts.replay || request.no_eval ? 0 : request.eval_freq,
+                    .early_stopping = parts.replay ? EarlyStoppingConfig{} : request.early_stopping,
+                    .figure_steps = request.print_freq,
+                    .start = parts.start};
+  if (plan.start) check_place(*plan.start, plan.range.per_epoch);
+  return plan;
 }
 
 }  // namespace lockstep::trainers

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "engine/step/step_inputs.h"
-#include "engine/update/training_position.h"
+#include "engine/training.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/debug/fault.h"
 #include "trainers/debug/replay_plan.h"
@@ -39,6 +39,10 @@ StepInputs with_program(StepInputs inputs, Console& console, const std::optional
 // The steps of this process. --max-steps counts from the beginning of the run, whichever process
 // took the steps.
 StepRange step_range(const TrainingParts& parts);
+
+// Returns what the run does besides its steps. Errors: CheckpointError for a start that does not lie
+// in its epoch.
+TrainingPlan training_plan(const TrainingParts& parts);
 
 // Whether the current epoch of a run that goes on needs nothing but its evaluation.
 inline bool begins_with_evaluation(const std::optional<TrainingPosition>& position,

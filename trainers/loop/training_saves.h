@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/step/training_step.h"
+#include "engine/training.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
 #include "trainers/checkpoint/kept_state.h"
 #include "trainers/loop/training_parts.h"
@@ -20,21 +20,20 @@ class TrainingSaves {
     StateKeeper* keeper = nullptr;            // of the first rank of each host
   };
 
-  TrainingSaves(const TrainingParts& parts, TrainingStep& step) : parts_(parts), step_(step) {}
+  explicit TrainingSaves(const TrainingParts& parts) : parts_(parts) {}
 
   // Allocates the memory of a state. Call it before the first step. Errors: EnvironmentError.
-  void open(const Places& places);
+  void open(const Places& places, Training& training);
 
   // Whether a checkpoint, or a state kept in memory, is due after this step.
   bool checkpoint_due(int64_t step) const;
   bool kept_state_due(int64_t step) const;
 
-  // The files that the next save() writes, of the state after the last step. Empty after each
-  // save().
-  SavedFiles& files() { return files_; }
-  // All below are collective calls, and the ranks hold the same weights.
-  // Begins to write files(). The step's work goes on meanwhile.
-  void save(const TrainingPosition& position);
+  // All below save the state after the last step. They are collective calls, and the ranks hold the
+  // same weights. The step's work goes on while files are written.
+  void save(const SavedFiles& files);
+  // A checkpoint, with the moving average of the same step.
+  void save_checkpoint();
   // Continues the save, after a step that saves nothing. Not a collective call.
   void advance();
   // Waits until the last save is complete. Returns on rank 0 whether the last checkpoint was saved;
@@ -42,15 +41,14 @@ class TrainingSaves {
   std::optional<bool> finish();
   // Keeps the state in memory, once the last save is complete: a restart from this state counts on
   // the best weights and checkpoints of the steps before.
-  void keep(const TrainingPosition& position);
+  void keep();
 
  private:
-  SnapshotSource state() { return {parts_.stream, parts_.model, step_.update().optimizer()}; }
+  SnapshotSource state() const;
 
   const TrainingParts& parts_;
-  TrainingStep& step_;
+  Training* training_ = nullptr;
   Places places_;
-  SavedFiles files_;
 };
 
 }  // namespace lockstep::trainers

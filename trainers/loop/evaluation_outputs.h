@@ -1,15 +1,11 @@
-// The evaluations of a program's run.
+// How a program evaluates, and what it keeps of the outputs.
 #pragma once
-
-#include <optional>
 
 #include "core/safetensors.h"
 #include "engine/evaluation/evaluate.h"
 #include "engine/evaluation/logits.h"
-#include "engine/step/training_step.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/find_mistakes.h"
-#include "trainers/loop/training_parts.h"
 #include "trainers/report/console.h"
 #include "trainers/report/mistakes.h"
 
@@ -41,28 +37,5 @@ EvaluationTask evaluation_task(const RunRequest& request,
                                const data::DatasetPair& data,
                                nn::Module& model,
                                Console& console);
-
-// Evaluates a training's network and its moving average on the test images, using the memory of its
-// steps.
-class TrainingEvaluation {
- public:
-  // Both must outlive this.
-  TrainingEvaluation(const TrainingParts& parts, TrainingStep& step);
-
-  // A collective call. Returns nothing when a signal asked for a stop meanwhile.
-  std::optional<Evaluation> measure();
-  // The mistakes of the last measure(), without pictures.
-  const Mistakes& mistakes() const { return mistakes_; }
-  // Evaluates the weights' moving average. Requires: --ema.
-  std::optional<Evaluation> measure_average();
-
- private:
-  EvaluationTask task();
-
-  const TrainingParts& parts_;
-  TrainingStep& step_;
-  SkippedPhotos skipped_;
-  Mistakes mistakes_;
-};
 
 }  // namespace lockstep::trainers

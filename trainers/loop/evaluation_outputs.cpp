@@ -1,4 +1,4 @@
-#include "trainers/loop/evaluate_training.h"
+#include "trainers/loop/evaluation_outputs.h"
 
 #include "trainers/config/normalization.h"
 #include "trainers/loop/training_data.h"
@@ -43,41 +43,6 @@ EvaluationTask evaluation_task(const RunRequest& request,
     };
   }
   return task;
-}
-
-TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep& step)
-    : parts_(parts),
-      step_(step),
-      skipped_(parts_.data.test->size(), warn_of_images(parts_.console)) {}
-
-EvaluationTask TrainingEvaluation::task() {
-  EvaluationTask task =
-      evaluation_task(parts_.run.request, parts_.data, parts_.model, parts_.console);
-  task.skipped = &skipped_;
-  return task;
-}
-
-std::optional<Evaluation> TrainingEvaluation::measure() {
-  parts_.console.tutorial(TutorialLines::kDemo, "begin testing");
-  const auto memory = step_.use_memory();
-  OutputCollector outputs({.mistakes = &mistakes_}, *parts_.data.test);
-  EvaluationTask whole = task();
-  whole.observer = &outputs;
-  std::optional<Evaluation> evaluation = evaluate(whole, parts_.stream, parts_.ranks);
-  if (evaluation) parts_.console.info(accuracy_line(*evaluation, parts_.run.request.apex_lines));
-  return evaluation;
-}
-
-std::optional<Evaluation> TrainingEvaluation::measure_average() {
-  const auto memory = step_.use_memory();
-  std::optional<Evaluation> evaluation;
-  step_.update().with_average([&] {
-    EvaluationTask silent = task();
-    silent.on_batch = {};
-    evaluation = evaluate(silent, parts_.stream, parts_.ranks);
-  });
-  if (evaluation) parts_.console.info(average_line(*evaluation));
-  return evaluation;
 }
 
 }  // namespace lockstep::trainers

@@ -4,9 +4,9 @@
 #include "comm/shared/thread_ranks.h"
 #include "core/error.h"
 #include "nn/convnet.h"
-#include "trainers/loop/training_guards.h"
+#include "engine/update/replica_check.h"
 
-namespace lockstep::trainers::replica_check_test {
+namespace lockstep::replica_check_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -53,4 +53,4 @@ TEST(ReplicaCheck, LooksAtMomentumToo) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers::replica_check_test
+}  // namespace lockstep::replica_check_test
