@@ -1,10 +1,11 @@
+#include "engine/update/replica_check.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "comm/shared/thread_ranks.h"
 #include "core/error.h"
 #include "nn/convnet.h"
-#include "engine/update/replica_check.h"
 
 namespace lockstep::replica_check_test {
 namespace {
