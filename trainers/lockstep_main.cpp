@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "core/standard_streams.h"
-#include "trainers/cli/programs.h"
+#include "trainers/cli/lockstep_tool.h"
 #include "trainers/report/errors.h"
 
 int main(int argc, char** argv) {

@@ -7,7 +7,7 @@
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/conv/cudnn_plan.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/cli/programs.h"
+#include "trainers/cli/lockstep_tool.h"
 #include "trainers/planner/gpu_card.h"
 #include "trainers/planner/plan_file.h"
 

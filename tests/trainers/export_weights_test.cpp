@@ -112,5 +112,9 @@ TEST_F(ExportWeights, WhatCannotBeExportedIsRefused) {
   EXPECT_FALSE(fs::exists(dir_ / "w.pt"));
 }
 
+TEST(ReadWeights, AFileThatIsNotThereIsACheckpointError) {
+  EXPECT_THROW(read_weights("no"), CheckpointError);
+}
+
 }  // namespace
 }  // namespace lockstep::trainers::export_weights_test

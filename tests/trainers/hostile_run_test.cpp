@@ -12,7 +12,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/trainers/made_run.h"
 #include "trainers/cli/final_report.h"
-#include "trainers/cli/programs.h"
+#include "trainers/cli/lockstep_tool.h"
 #include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/report_page.h"

@@ -1,3 +1,5 @@
+#include "trainers/cli/lockstep_tool.h"
+
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -11,7 +13,6 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/checkpoint/checkpoint_reports.h"
-#include "trainers/cli/programs.h"
 
 namespace lockstep::trainers::lockstep_tool_test {
 namespace {

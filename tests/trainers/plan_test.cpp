@@ -12,7 +12,7 @@
 #include "core/cuda/device.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/checkpoint/snapshot.h"
-#include "trainers/cli/programs.h"
+#include "trainers/cli/lockstep_tool.h"
 #include "trainers/model/models.h"
 #include "trainers/planner/gpu_card.h"
 #include "trainers/planner/plan_command.h"

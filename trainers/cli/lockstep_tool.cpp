@@ -1,3 +1,5 @@
+#include "trainers/cli/lockstep_tool.h"
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>

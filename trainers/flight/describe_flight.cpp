@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "trainers/flight/flight_verdict.h"
 #include "trainers/flight/rank_process.h"
 #include "trainers/runs/text_table.h"
@@ -63,20 +62,6 @@ std::string describe_flight(const RunFlight& run) {
   const FlightVerdict verdict = verdict_on(run);
   if (verdict.cause != FlightCause::kNone) text += "verdict  ";
   return text + verdict.text + "\n";
-}
-
-std::string last_words(const std::filesystem::path& run, int rank) {
-  if (run.empty()) return {};
-  std::string text;
-  if (rank == 0) {
-    try {
-      const FlightVerdict verdict = verdict_on(read_flights(run));
-      if (verdict.cause != FlightCause::kNone) text = "  verdict: " + verdict.text + "\n";
-    } catch (const Error&) {
-      return {};
-    }
-  }
-  return fmt::format("{}  see: lockstep flight {}\n", text, run.string());
 }
 
 }  // namespace lockstep::trainers

@@ -1,0 +1,13 @@
+// What a rank's error says at its end of the other ranks.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace lockstep::trainers {
+
+// Returns the lines at the end of a rank's error: the verdict for rank 0, and for all ranks the
+// command that shows more. Empty where the run has no records.
+std::string last_words(const std::filesystem::path& run, int rank);
+
+}  // namespace lockstep::trainers
