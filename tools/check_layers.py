@@ -18,7 +18,8 @@ MAY_INCLUDE = {
     "nn": {"nn", "kernels", "core"},
     "engine": {"engine", "nn", "comm", "data", "kernels", "core"},
     "trainers": {"trainers", "engine", "nn", "comm", "data", "kernels", "core"},
-    "tests": {"tests", "bench", "engine", "trainers", "nn", "comm", "data", "kernels", "core"},
+    "inspect": {"inspect", "trainers", "engine", "nn", "comm", "data", "kernels", "core"},
+    "tests": {"tests", "bench", "inspect", "trainers", "engine", "nn", "comm", "data", "kernels", "core"},
     "bench": {"bench", "trainers", "engine", "nn", "comm", "data", "kernels", "core", "tests"},
     "examples": set(),  # they see what is installed, and the files beside them
 }
@@ -28,7 +29,7 @@ HOMES = {
     r"mpi\.h": r"comm/messages/mpi_.*|tests/mpi/.*",
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
     r"omp\.h": r"(tests/)?kernels/.*onednn.*",
-    r"CLI/.*": r"(trainers/.*|bench/flags)\.cpp",
+    r"CLI/.*": r"((trainers|inspect)/.*|bench/flags)\.cpp",
     r"nlohmann/.*": r".*\.cpp|tests/.*|trainers/config/file_json\.h",
     r"xxhash\.h": r"core/digest\.cpp",
     r"Eigen/.*": r"nn/eigenpairs\.cpp",

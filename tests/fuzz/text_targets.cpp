@@ -10,11 +10,11 @@
 #include "trainers/debug/fault.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/config_file.h"
+#include "trainers/page/run_curves.h"
 #include "trainers/planner/plan_file.h"
 #include "trainers/report/event_file.h"
 #include "trainers/report/run_record.h"
 #include "trainers/report/run_record_reader.h"
-#include "trainers/runs/run_curves.h"
 #include "trainers/timeline/read_trace.h"
 #include "trainers/timeline/trace_file.h"
 

@@ -74,7 +74,7 @@ PLANTED = {
         "std::stoull's exceptions are not caught",
     ),
     "metrics": (
-        "trainers/runs/run_curves.cpp",
+        "trainers/page/run_curves.cpp",
         '!json.at("split").is_string() ||',
         "",
         "a number read as text",

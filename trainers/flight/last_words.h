@@ -1,4 +1,4 @@
-// What a rank's error says at its end of the other ranks.
+// The last lines of a rank's error, which are about all ranks.
 #pragma once
 
 #include <filesystem>
