@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "engine/observe/rank_process.h"
 #include "inspect/runs/text_table.h"
 #include "trainers/flight/flight_verdict.h"
-#include "trainers/flight/rank_process.h"
 
 namespace lockstep::trainers {
 namespace {

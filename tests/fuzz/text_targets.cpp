@@ -7,7 +7,7 @@
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"
 #include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/debug/fault.h"
+#include "trainers/debug/planted_fault.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/config_file.h"
 #include "trainers/page/run_curves.h"

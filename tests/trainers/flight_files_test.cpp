@@ -1,4 +1,4 @@
-#include "trainers/flight/flight_files.h"
+#include "engine/observe/flight_files.h"
 
 #include <filesystem>
 #include <memory>
@@ -7,10 +7,10 @@
 
 #include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
+#include "engine/observe/rank_process.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/flight/flight_verdict.h"
 #include "trainers/flight/last_words.h"
-#include "trainers/flight/rank_process.h"
 
 namespace lockstep::trainers::flight_files_test {
 namespace {

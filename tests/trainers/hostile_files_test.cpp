@@ -19,7 +19,7 @@
 #include "trainers/checkpoint/resume.h"
 #include "trainers/cli/compare_ranks.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/debug/fault.h"
+#include "trainers/debug/planted_fault.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/options/known_variables.h"
 #include "trainers/report/errors.h"

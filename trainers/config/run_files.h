@@ -12,7 +12,6 @@ inline constexpr const char* kNumericsFile = "numerics.json";  // trainers/debug
 inline constexpr const char* kPlansFile = "plans.json";        // trainers/planner/plan_file.h
 inline constexpr const char* kTraceFile = "trace.json";        // trainers/timeline/trace_file.h
 inline constexpr const char* kReportFile = "report.html";      // trainers/page/report_page.h
-inline constexpr const char* kFlightFolder = "flight";         // trainers/flight/flight_files.h
 inline constexpr const char* kCheckpointsFolder = "checkpoints";  // and in it:
 inline constexpr const char* kLastFile = "last.safetensors";      // a link to the newest
 inline constexpr const char* kBestFile = "best.safetensors";

@@ -3,7 +3,12 @@
 namespace lockstep::trainers {
 
 RunObserver::RunObserver(const TrainingParts& parts, RunLog& log)
-    : parts_(parts), numerics_(parts, log), trace_(parts_) {
+    : parts_(parts),
+      numerics_(parts, log),
+      trace_(parts_.replay ? std::nullopt : parts_.run.request.trace,
+             parts_.ranks,
+             parts_.stream,
+             parts_.model) {
   if (parts_.fault && parts_.fault->breaks_layer()) {
     layer_fault_.emplace(*parts_.fault, parts_.model, parts_.run_ranks());
   }

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
+#include "engine/observe/fault.h"
+#include "engine/observe/step_timeline.h"
 #include "engine/step/step_observer.h"
-#include "trainers/debug/fault.h"
-#include "trainers/loop/step_timeline.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
 

@@ -12,6 +12,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "trainers/checkpoint/record_ranges.h"
+#include "trainers/debug/planted_fault.h"
 #include "trainers/loop/first_images.h"
 #include "trainers/loop/weight_histograms.h"
 #include "trainers/report/console.h"
@@ -20,6 +21,7 @@
 #include "trainers/report/process.h"
 #include "trainers/report/stop_request.h"
 #include "trainers/report/tricks_lines.h"
+#include "trainers/timeline/write_trace.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -91,7 +93,7 @@ TrainingResult Training::run(const Outputs& outputs) {
   const int64_t taken = result_.steps - parts_.settings.start_epoch * range_.per_epoch;
   const int64_t skipped = observer_.numerics().scaled().skipped;
   result_.skipped = {.count = skipped, .all = taken > 0 && skipped >= taken};
-  observer_.trace().end(outputs_.directory);
+  write_trace(observer_.trace().end(), parts_.ranks, outputs_.directory, parts_.console);
   result_.communication = step_.summarize();
   if (!result_.stopped) log_.end_events(result_.steps);
   return result_;
@@ -182,7 +184,8 @@ void Training::train_step(EpochProgress& epoch) {
     exchange_figures(epoch);
   }
   save_after_step(epoch, saves, keeps);
-  observer_.trace().end_step(result_.steps, outputs_.directory);
+  write_trace(
+      observer_.trace().end_step(result_.steps), parts_.ranks, outputs_.directory, parts_.console);
 }
 
 void Training::compare_ranks_if_due() {

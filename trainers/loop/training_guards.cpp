@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "engine/step/training_batches.h"
+#include "trainers/debug/numerics_report.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers {

@@ -8,11 +8,11 @@
 
 #include "comm/replicas.h"
 #include "core/communicator.h"
+#include "engine/observe/black_box.h"
 #include "engine/step/step_figures.h"
 #include "engine/update/weight_update.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
-#include "trainers/debug/black_box.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/report/run_log.h"
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/observe/fault.h"
 #include "engine/step/step_inputs.h"
 #include "engine/update/training_position.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/debug/fault.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/report/console.h"
 

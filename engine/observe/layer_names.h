@@ -8,7 +8,7 @@
 #include "core/autograd.h"
 #include "nn/module.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
 class LayerNames {
  public:
@@ -30,4 +30,4 @@ class LayerNames {
 // "layer1.0.conv1.weight" -> "layer1.0.conv1".
 std::string layer_of_parameter(const std::string& name);
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

@@ -13,11 +13,11 @@
 #include "core/shards.h"
 #include "core/stream.h"
 #include "data/batch_plan.h"
+#include "engine/observe/layer_names.h"
+#include "engine/observe/numerics_find.h"
 #include "nn/module.h"
-#include "trainers/debug/numerics_report.h"
-#include "trainers/model/layer_names.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
 // Counts, on the stream's device, the elements that are not finite in the weights, in the input, in
 // each op's result and in each gradient. Only begin_step() and first() wait for the counts.
@@ -106,4 +106,4 @@ class NumericsWatch {
   std::vector<ScaleChange> scales_;
 };
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

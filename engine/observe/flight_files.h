@@ -10,9 +10,10 @@
 #include "core/folder.h"
 #include "core/unique_fd.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
-std::string flight_file_of(int rank);  // "rank-0", in kFlightFolder
+inline constexpr const char* kFlightFolder = "flight";  // in a run directory
+std::string flight_file_of(int rank);                   // "rank-0", in it
 
 // While a rank runs, its record is a file in its host's memory, so that no disk can delay it, and a
 // link in the run directory points there. When the rank ends, its record replaces the link. A rank
@@ -50,4 +51,4 @@ class FlightFiles {
   UniqueFd memory_;               // locked while the rank lives
 };
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

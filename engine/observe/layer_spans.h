@@ -9,10 +9,11 @@
 
 #include "core/autograd.h"
 #include "core/timeline.h"
+#include "engine/observe/layer_names.h"
+#include "engine/step/step_observer.h"
 #include "nn/module.h"
-#include "trainers/model/layer_names.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
 // An op's span begins where the previous one ended. For the CPU only: on a GPU, the host has
 // finished an op once it is queued. Borrows the timeline and the network. Thread safety: none.
@@ -26,8 +27,7 @@ class LayerSpans : public TapeListener {
     return this;
   }
   // A forward or backward pass begins, or a backward pass ends.
-  enum class Pass : uint8_t { kForward, kBackward };
-  void begin_pass(Pass pass);
+  void begin_pass(StepObserver::Pass pass);
   void end_pass();
 
   bool reads_tensors() const override { return next_ != nullptr && next_->reads_tensors(); }
@@ -58,4 +58,4 @@ class LayerSpans : public TapeListener {
   Order backward_order_;
 };
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

@@ -1,6 +1,6 @@
-#include "trainers/model/layer_names.h"
+#include "engine/observe/layer_names.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
 std::string layer_of_parameter(const std::string& name) {
   const size_t dot = name.rfind('.');
@@ -28,4 +28,4 @@ std::string LayerNames::layer_of(const TapeOp& op) const {
   return "";
 }
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

@@ -1,4 +1,4 @@
-// Injects faults on request, to test how a run handles them.
+// Faults that strike on request, to test how a training handles them.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@
 #include "comm/gradient_reducer.h"
 #include "core/autograd.h"
 #include "core/shards.h"
+#include "engine/observe/layer_names.h"
 #include "nn/module.h"
-#include "trainers/model/layer_names.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
-// The fault that LOCKSTEP_FAULT describes; none when it is unset.
+// A fault as the programs take it from LOCKSTEP_FAULT.
 // KIND:rank=R,step=N, after the step:
 //   flipbit   flips one bit of the first parameter
 //   kill      sends SIGKILL to the rank
@@ -50,15 +50,13 @@ struct Fault {
   bool strikes(int any_rank) const { return rank == kAllRanks || rank == any_rank; }
 };
 
-// Errors: UsageError for text that describes no fault.
-std::optional<Fault> parse_fault(const std::string& text);
 // Delays this rank if the fault strikes it. Call it before the wait for a step's gradients.
 void delay(const std::optional<Fault>& fault, int rank);
 // An exchange of gradients that the fault disturbs: it sums as the ranks would, but late, or not at
 // all in one step. Errors: UsageError off the CPU.
 comm::BucketExchange disturbed_exchange(const Fault& fault, Algorithm algorithm, Device device);
-// Injects a fault that acts after a step, if it strikes this rank and `step` steps are done.
-void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model);
+// flipbit, nan: damages the first parameter.
+void damage_weights(const Fault& fault, nn::Module& model);
 
 // inf: fills a row of each gradient that the loss, or a layer, computes with the fault's value. The
 // row is the first image of the first shard that the fault's rank owns, or that shard's leaf. A
@@ -88,4 +86,4 @@ class LayerFault : public TapeListener {
   int64_t image_ = 0;  // its first row
 };
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

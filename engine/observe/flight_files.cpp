@@ -1,4 +1,4 @@
-#include "trainers/flight/flight_files.h"
+#include "engine/observe/flight_files.h"
 
 #include <cerrno>
 #include <chrono>
@@ -22,16 +22,16 @@
 #include "core/first_few.h"
 #include "core/input_file.h"
 #include "core/words.h"
-#include "trainers/config/run_files.h"
-#include "trainers/flight/rank_process.h"
+#include "engine/observe/rank_process.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr const char* kMemoryFolder = "/dev/shm";
 constexpr const char* kIdFile = "run";  // tells a host that it sees the run's own folder
+constexpr uint64_t kMostIdBytes = 64;   // more than an id has
 constexpr auto kKeptFor = std::chrono::hours(24);
 
 // "lockstep-flight.1000."
@@ -125,7 +125,7 @@ std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
 }
 
 std::string FlightFiles::attach(const std::string& path, const std::string& id) {
-  if (contents_of(fs::path(path) / kIdFile, kMostBytes) != id) {
+  if (contents_of(fs::path(path) / kIdFile, kMostIdBytes) != id) {
     return fmt::format("its host does not see {}", path);
   }
   remove_old_records();
@@ -216,4 +216,4 @@ void FlightFiles::keep(const FlightRecord& record) const {
   folder_->remove(temporary);
 }
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

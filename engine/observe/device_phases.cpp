@@ -1,6 +1,6 @@
-#include "trainers/loop/device_phases.h"
+#include "engine/observe/device_phases.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
 void DevicePhases::start() {
   stream_.synchronize();
@@ -35,4 +35,4 @@ void DevicePhases::end() {
   if (--depth_ == 0) phases_.back().end.record(stream_.cuda());
 }
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

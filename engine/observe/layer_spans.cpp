@@ -1,10 +1,10 @@
-#include "trainers/timeline/layer_spans.h"
+#include "engine/observe/layer_spans.h"
 
 #include <algorithm>
 
 #include "core/flight_recorder.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
 LayerSpans::LayerSpans(Timeline& timeline, const nn::Module& model)
     : timeline_(timeline), names_(model.named_parameters()) {
@@ -14,9 +14,9 @@ LayerSpans::LayerSpans(Timeline& timeline, const nn::Module& model)
   }
 }
 
-void LayerSpans::begin_pass(Pass pass) {
+void LayerSpans::begin_pass(StepObserver::Pass pass) {
   last_end_ = Timeline::Clock::now();
-  Order& order = pass == Pass::kForward ? forward_order_ : backward_order_;
+  Order& order = pass == StepObserver::Pass::kForward ? forward_order_ : backward_order_;
   order.done = 0;
   tell_next(order, {});
 }
@@ -80,4 +80,4 @@ std::string_view LayerSpans::name_of(const TapeOp& op) const {
   return op.name;
 }
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

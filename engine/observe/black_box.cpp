@@ -1,4 +1,4 @@
-#include "trainers/debug/black_box.h"
+#include "engine/observe/black_box.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +9,7 @@
 #include "core/transfer.h"
 #include "kernels/reduce/nonfinite_rows.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
 BlackBox::BlackBox(Stream& stream, const nn::Module& model)
     : stream_(stream), parameters_(model.named_parameters()), names_(parameters_) {}
@@ -172,4 +172,4 @@ std::optional<NumericsFind> NumericsWatch::find(const BlackBox& box) const {
   return find;
 }
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep

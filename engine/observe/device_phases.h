@@ -8,7 +8,7 @@
 #include "core/stream.h"
 #include "core/timeline.h"
 
-namespace lockstep::trainers {
+namespace lockstep {
 
 // Events in the stream's order time the phases; they are read when all steps are done, so that no
 // step waits. Borrows both. Requires: a stream of a GPU. Errors of all functions: CudaError.
@@ -40,4 +40,4 @@ class DevicePhases {
   int depth_ = 0;
 };
 
-}  // namespace lockstep::trainers
+}  // namespace lockstep
