@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr char kBetween = '\0';  // no name contains it
+constexpr char kFieldEnd = '\0';  // no name has it
 
 template <class T>
 constexpr bool kIsList = std::is_same_v<std::remove_cvref_t<T>, std::vector<int64_t>>;
@@ -28,14 +28,14 @@ std::string packed(const NumericsFind& find) {
     } else {
       text += fmt::format("{}", field);
     }
-    text += kBetween;
+    text += kFieldEnd;
   });
   return text;
 }
 
 NumericsFind unpacked(std::string_view text) {
   NumericsFind find;
-  const std::vector<std::string_view> fields = split_words(text, kBetween);
+  const std::vector<std::string_view> fields = split_words(text, kFieldEnd);
   size_t next = 0;
   NumericsFind::visit_fields(find, [&](const char*, auto& field) {
     const std::string_view word = fields.at(next++);
