@@ -31,7 +31,7 @@ endfunction()
 
 # What is compiled only with a part; without it <part>_absent.cpp is.
 set(LOCKSTEP_CUDA_SOURCES "core/cuda/")
-set(LOCKSTEP_CUDNN_SOURCES "(kernels|trainers|emulation|emulated_train)/.*cudnn[a-z_]*(/|\\.cpp)")
+set(LOCKSTEP_CUDNN_SOURCES "(kernels|trainers|inspect|emulation|emulated_train)/.*cudnn[a-z_]*(/|\\.cpp)")
 set(LOCKSTEP_CUBLASLT_SOURCES "(kernels|emulation|emulated_train)/.*cublaslt[a-z_]*(/|\\.cpp)")
 set(LOCKSTEP_NCCL_SOURCES "(comm|emulation|emulated_train)/.*nccl[a-z_]*(/|\\.cpp)")
 set(LOCKSTEP_MPI_SOURCES "comm/messages/mpi_(session|transport)\\.cpp")
@@ -112,9 +112,9 @@ function(lockstep_library folder)
   endif()
 endfunction()
 
-# lockstep_program(<name>): bin/<name> from trainers/<name>_main.cpp.
-function(lockstep_program name)
-  add_executable(${name} ${PROJECT_SOURCE_DIR}/trainers/${name}_main.cpp)
-  target_link_libraries(${name} PRIVATE lockstep_trainers)
+# lockstep_program(<folder> <name>): bin/<name> from <folder>/<name>_main.cpp.
+function(lockstep_program folder name)
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/${folder}/${name}_main.cpp)
+  target_link_libraries(${name} PRIVATE lockstep_${folder})
   set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)  # the same file once installed
 endfunction()

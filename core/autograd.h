@@ -183,7 +183,7 @@ struct TapeOp {
   std::span<const Var> inputs;
 };
 
-// An observer of all tensors on the tape, such as trainers/debug/black_box.h. A batch refers to at
+// An observer of all tensors on the tape, such as engine/observe/black_box.h. A batch refers to at
 // most one. Calls come in the order of the ops, which is the same on every rank.
 class TapeListener {
  public:

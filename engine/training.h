@@ -17,10 +17,10 @@
 
 namespace lockstep {
 
-// What a training does besides its steps.
+// The settings of a training's loop.
 struct TrainingPlan {
   StepRange range = {};
-  EvaluationTask test;  // how the network is evaluated; whoever sees it is the observer's to say
+  EvaluationTask test;            // without its observer
   int64_t evaluation_epochs = 1;  // between evaluations; 0: those alone that a schedule needs
   EarlyStoppingConfig early_stopping = {};
   int64_t figure_steps = 1;                    // between exchanges of figures; at most 10

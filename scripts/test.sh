@@ -27,11 +27,12 @@ changed_tests() {  # the unit test programs of what changed, a line each
   changed=$(git diff --name-only HEAD; git ls-files --others --exclude-standard)
   [ -n "$changed" ] || changed=$(git diff --name-only HEAD~1)
   {
-    sed -n -E 's/^(tests\/)?(core|kernels|nn|comm|data|trainers|engine|bench|fuzz)\/.*/test_\2/p' <<<"$changed"
+    sed -n -E 's/^(tests\/)?(core|kernels|nn|comm|data|trainers|inspect|engine|bench|fuzz)\/.*/test_\2/p' <<<"$changed"
     ! grep -qE '^tests/reference/' <<<"$changed" || echo test_kernels
     ! grep -qE '^(kernels/.*\.cuh?|core/cuda/.*|tests/(cuda|emulation|reference)/.*)$' <<<"$changed" ||
       echo test_cuda_fast
-    ! grep -qE '^tests/(support|golden)/' <<<"$changed" || printf 'test_%s\n' core kernels nn comm data trainers engine
+    ! grep -qE '^tests/(support|golden)/' <<<"$changed" ||
+      printf 'test_%s\n' core kernels nn comm data trainers inspect engine
   } | sort -u
 }
 

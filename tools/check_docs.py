@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 120  # of a line that is not a table's
 CODE = re.compile(r"^```cpp\n.*?^```$", re.MULTILINE | re.DOTALL)  # where [&](x) is no link
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)|<img[^>]* src=\"([^\":]+)\"")
-FOLDERS = "bench|cmake|comm|core|data|docs|engine|kernels|nn|scripts|tests|tools|trainers"
+FOLDERS = "bench|cmake|comm|core|data|docs|engine|inspect|kernels|nn|scripts|tests|tools|trainers"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./*{{}},-]+)(?: [^`]*)?`")
 BRACES = re.compile(r"(.*)\{([^}]*)\}(.*)")
 

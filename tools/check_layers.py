@@ -18,7 +18,8 @@ MAY_INCLUDE = {
     "nn": {"nn", "kernels", "core"},
     "engine": {"engine", "nn", "comm", "data", "kernels", "core"},
     "trainers": {"trainers", "engine", "nn", "comm", "data", "kernels", "core"},
-    "tests": {"tests", "bench", "engine", "trainers", "nn", "comm", "data", "kernels", "core"},
+    "inspect": {"inspect", "trainers", "engine", "nn", "comm", "data", "kernels", "core"},
+    "tests": {"tests", "bench", "inspect", "trainers", "engine", "nn", "comm", "data", "kernels", "core"},
     "bench": {"bench", "trainers", "engine", "nn", "comm", "data", "kernels", "core", "tests"},
     "examples": set(),  # they see what is installed, and the files beside them
 }
@@ -28,8 +29,8 @@ HOMES = {
     r"mpi\.h": r"comm/messages/mpi_.*|tests/mpi/.*",
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
     r"omp\.h": r"(tests/)?kernels/.*onednn.*",
-    r"CLI/.*": r"(trainers/.*|bench/flags)\.cpp",
-    r"nlohmann/.*": r".*\.cpp|tests/.*|trainers/config/file_json\.h",
+    r"CLI/.*": r"((trainers|inspect)/.*|bench/flags)\.cpp",
+    r"nlohmann/.*": r"(?!engine/).*\.cpp|tests/.*|trainers/config/file_json\.h",
     r"xxhash\.h": r"core/digest\.cpp",
     r"Eigen/.*": r"nn/eigenpairs\.cpp",
     r"(cuda_|driver_types|vector_types|nvtx3/).*": (
@@ -46,17 +47,21 @@ HOMES = {
 
 # An error's text there is for callers of the library; a program's flags are its own (Remedy, core/error.h).
 WITHOUT_FLAGS = {"engine", "core", "kernels", "nn", "comm", "data"}
+# What only a program does: it reads its environment, prints, and ends.
+PROGRAMS_CALLS = "getenv|setenv|printf|fprintf|puts|print|cout|cerr|raise|signal|sigaction|exit|abort"
+PROGRAMS_CALL = re.compile(rf"\b({PROGRAMS_CALLS})\b *[(<]")
 COMMANDS = "cmake|docker|nvidia-smi|srun|ulimit"  # whose flags are nobody's but theirs
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 BETWEEN_LITERALS = re.compile(r'(?<!\\)"\s*"')
 FLAG = re.compile(r"(?<![\w-])-(?:-[a-z][\w-]*|[A-Za-z](?!\w))")
 
+COMMENT = re.compile(r"^\s*//.*", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def flags_in(text: str) -> list[str]:
     """The flags that string literals name, except those after another program's name."""
-    code = re.sub(r"^\s*(?://|#\s*include).*", "", text, flags=re.MULTILINE)
+    code = re.sub(r"^\s*#\s*include.*", "", COMMENT.sub("", text), flags=re.MULTILINE)
     literals = LITERAL.findall(BETWEEN_LITERALS.sub("", code))
     known = re.compile(rf"\b(?:{COMMANDS})\b[^;,]*")
     return [flag for literal in literals for flag in FLAG.findall(known.sub("", literal))]
@@ -67,6 +72,9 @@ def problems_of(name: str, text: str) -> list[str]:
     found = []
     if folder in WITHOUT_FLAGS:
         found += [f"{name}: a literal names the flag {flag}, which is a program's to say" for flag in flags_in(text)]
+    if folder == "engine":
+        calls = PROGRAMS_CALL.findall(COMMENT.sub("", text))
+        found += [f"{name}: calls {call}, which is a program's to do" for call in calls]
     for quote, target in INCLUDE.findall(text):
         beside = folder == "examples" and "/" not in target
         if quote == '"' and target.split("/")[0] not in MAY_INCLUDE[folder] and not beside:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("core", "kernels", "nn", "comm", "data", "trainers", "engine")
+FOLDERS = ("core", "kernels", "nn", "comm", "data", "trainers", "inspect", "engine")
 LINES, PARAMETERS, MEMBERS = 60, 6, 12
 LISTS = ("Options", "Settings", "Request", "Metrics", "Plan", "Record")  # one member per setting, column or row
 EXEMPT = (

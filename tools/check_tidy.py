@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ["core", "kernels", "nn", "comm", "data", "trainers", "engine", "bench"]
+FOLDERS = ["core", "kernels", "nn", "comm", "data", "trainers", "inspect", "engine", "bench"]
 # The shim needs omp.h, which clang has none of; *_absent.cpp are no part of a build that has all.
 CLANG_TIDY = "build/tools/clang_tidy/data/bin/clang-tidy"  # scripts/setup.sh test puts it there
 EXCLUDED = ("onednn/shim.cpp", "_absent.cpp", "bench/kernels/")

@@ -33,7 +33,8 @@ def at_commit(commit: str) -> dict[str, str]:
         return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
     names = git("ls-tree", "-r", "--name-only", commit).splitlines()
-    return {n: git("show", f"{commit}:{n}") for n in names if n.split("/")[0] in WHOLE + SPLIT and n[-2:] in (".h", "pp")}
+    wanted = [name for name in names if name.split("/")[0] in WHOLE + SPLIT and name.endswith((".h", ".cpp"))]
+    return {name: git("show", f"{commit}:{name}") for name in wanted}
 
 
 def uses_of(files: dict[str, str]) -> dict[str, set[str]]:

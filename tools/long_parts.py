@@ -20,7 +20,7 @@ TABLE = ROOT / "tests" / "long" / "parts.md"
 RESULTS = Path("build/test-results")
 ROW = re.compile(r"^\| `([\w-]+)` \|.*\| (\w+) \| ([\d-]+) \| ([\d.]+|-) \|$", re.MULTILINE)
 NEVER = "never"
-CODE = ["core", "kernels", "nn", "comm", "data", "engine", "trainers"]
+CODE = ["core", "kernels", "nn", "comm", "data", "engine", "trainers", "inspect"]
 
 
 @dataclass(frozen=True)

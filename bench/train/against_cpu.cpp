@@ -14,8 +14,8 @@
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "core/transfer.h"
+#include "engine/observe/layer_names.h"
 #include "kernels/elementwise/copy.h"
-#include "trainers/model/layer_names.h"
 
 namespace lockstep::bench {
 namespace {
@@ -54,7 +54,7 @@ struct Seen {
 // Keeps the results of the CPU's step, in order.
 class Reference : public TapeListener {
  public:
-  explicit Reference(const trainers::LayerNames& names) : names_(names) {}
+  explicit Reference(const LayerNames& names) : names_(names) {}
 
   void on_result(const TapeOp& op, const Tensor& result) override { keep(op, "output", result); }
   void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) override {
@@ -73,7 +73,7 @@ class Reference : public TapeListener {
     seen_.push_back({op.number, place, copy});
   }
 
-  const trainers::LayerNames& names_;
+  const LayerNames& names_;
   std::vector<Seen> seen_;
 };
 
@@ -184,7 +184,7 @@ struct Step {
   Stream stream;
   Mt19937 rng;
   std::unique_ptr<nn::Module> model;
-  trainers::LayerNames names;
+  LayerNames names;
 };
 
 std::string report(const SyntheticOptions& options,

@@ -6,9 +6,9 @@
 
 #include <gmock/gmock.h>
 
+#include "inspect/plan/gpu_card.h"
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/conv/cudnn_autotune.h"
-#include "trainers/planner/gpu_card.h"
 
 namespace lockstep::kernels::cudnn::autotune_test {
 namespace {

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "core/cuda/library.h"
+#include "inspect/plan/convolution_plans.h"
+#include "inspect/plan/gpu_card.h"
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/conv/cudnn_plan.h"
-#include "trainers/planner/convolution_plans.h"
-#include "trainers/planner/gpu_card.h"
 
 namespace lockstep::trainers::model_plans_test {
 namespace {

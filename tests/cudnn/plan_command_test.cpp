@@ -4,11 +4,11 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include "inspect/cli/lockstep_tool.h"
+#include "inspect/plan/gpu_card.h"
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/conv/cudnn_plan.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/cli/programs.h"
-#include "trainers/planner/gpu_card.h"
 #include "trainers/planner/plan_file.h"
 
 namespace lockstep::trainers::plan_command_test {

@@ -5,9 +5,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include "inspect/plan/gpu_card.h"
 #include "tests/cudnn/graph_spec.h"
 #include "tests/emulation/runtime/libraries.h"
-#include "trainers/planner/gpu_card.h"
 
 namespace lockstep::testing::verdicts_test {
 namespace {

@@ -22,7 +22,7 @@
 #include "nn/init.h"
 #include "trainers/cli/gradient_route.h"
 #include "trainers/loop/training_parts.h"
-#include "trainers/planner/convolution_plans.h"
+#include "trainers/planner/step_convolutions.h"
 
 namespace lockstep::testing::cudnn_steps {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
-#include "trainers/planner/convolution_plans.h"
+#include "trainers/planner/step_convolutions.h"
 
 namespace lockstep::testing::fused_convolutions_test {
 namespace {

@@ -8,7 +8,7 @@
 #include "nn/functional.h"
 #include "nn/resnet.h"
 #include "tests/emulation/runtime/fake_runtime.h"
-#include "trainers/planner/convolution_plans.h"
+#include "trainers/planner/step_convolutions.h"
 
 namespace lockstep::testing::launches_test {
 namespace {

@@ -10,11 +10,11 @@
 #include "data/torch_file/pickle_reader.h"
 #include "data/torch_file/torch_file.h"
 #include "data/torch_file/zip_reader.h"
+#include "inspect/flight/describe_flight.h"
+#include "inspect/weights/read_weights.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"
-#include "trainers/checkpoint/read_weights.h"
-#include "trainers/flight/describe_flight.h"
 #include "trainers/flight/read_flight.h"
 
 namespace lockstep::fuzz {

@@ -74,7 +74,7 @@ PLANTED = {
         "std::stoull's exceptions are not caught",
     ),
     "metrics": (
-        "trainers/runs/run_curves.cpp",
+        "trainers/page/run_curves.cpp",
         '!json.at("split").is_string() ||',
         "",
         "a number read as text",
@@ -92,7 +92,12 @@ PLANTED = {
         "what is no JSON is not refused",
     ),
     "trace": ("trainers/timeline/read_trace.cpp", "if (steps.empty()) return {};", "", "the usual one of no steps"),
-    "fault": ("trainers/debug/fault.cpp", "if (at_end()) return std::nullopt;", "", "the word after the last one"),
+    "fault": (
+        "trainers/debug/planted_fault.cpp",
+        "if (at_end()) return std::nullopt;",
+        "",
+        "the word after the last one",
+    ),
     "events": (
         "trainers/report/event_file.cpp",
         "if (size > file.size() - kHead - kTail) return std::nullopt;",

@@ -7,7 +7,7 @@
 
 #include "core/flight_recorder.h"
 #include "core/timeline.h"
-#include "trainers/flight/rank_process.h"
+#include "engine/observe/rank_process.h"
 #include "trainers/flight/read_flight.h"
 
 namespace lockstep::testing {

@@ -13,6 +13,18 @@ class Layers(unittest.TestCase):
         self.assertEqual(problems_of("nn/a.cpp", '#include "core/error.h"\n'), [])
         self.assertEqual(len(problems_of("nn/a.cpp", '#include "comm/die.h"\n')), 1)
 
+    def test_only_inspect_and_tests_include_inspect(self):
+        for name in ("inspect/cli/a.cpp", "tests/inspect/a.cpp"):
+            self.assertEqual(problems_of(name, '#include "inspect/plan/a.h"\n'), [])
+        for folder in ("trainers", "engine", "bench"):
+            self.assertEqual(len(problems_of(f"{folder}/a.cpp", '#include "inspect/plan/a.h"\n')), 1)
+
+    def test_the_engine_leaves_to_programs_what_is_theirs(self):
+        for line in ('std::getenv("A");', "raise(SIGKILL);", 'fmt::print("a");', "#include <nlohmann/json.hpp>"):
+            self.assertEqual(len(problems_of("engine/a.cpp", line + "\n")), 1, line)
+            self.assertEqual(problems_of("trainers/a.cpp", line + "\n"), [])
+        self.assertEqual(problems_of("engine/a.cpp", "// calls exit(1)\n"), [])
+
     def test_an_example_sees_what_is_installed(self):
         self.assertEqual(problems_of("examples/a/main.cpp", '#include <lockstep/nn/layers.h>\n#include "a.h"\n'), [])
         self.assertEqual(len(problems_of("examples/a/main.cpp", '#include "nn/layers.h"\n')), 1)

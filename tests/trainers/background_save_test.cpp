@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "core/digest.h"
+#include "core/safetensors.h"
 #include "engine/update/make_optimizer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
-#include "trainers/checkpoint/read_weights.h"
 
 namespace lockstep::trainers::background_save_test {
 namespace {
@@ -165,14 +165,14 @@ TEST_F(BackgroundSave, TheModelTakesItsPlaceLast) {
                           "a model",
                           "a model"));  // now also with the link to it
   FileTensors want = file_tensors(averaged.model.state());
-  EXPECT_EQ(read_weights(dir_ / "best.safetensors").metadata.at("digest").size(), 16U);
-  EXPECT_EQ(digest_of_row_major(read_weights(dir_ / "best.safetensors").tensors),
+  EXPECT_EQ(read_safetensors(dir_ / "best.safetensors").metadata.at("digest").size(), 16U);
+  EXPECT_EQ(digest_of_row_major(read_safetensors(dir_ / "best.safetensors").tensors),
             digest_of_row_major(want));
   const FileTensors state = file_tensors(average.state());
   for (auto& [name, tensor] : want) {
     if (name != "bn.num_batches_tracked") tensor = state.at(name + ".ema");
   }
-  EXPECT_EQ(digest_of_row_major(read_weights(dir_ / "ema.safetensors").tensors),
+  EXPECT_EQ(digest_of_row_major(read_safetensors(dir_ / "ema.safetensors").tensors),
             digest_of_row_major(want));
 }
 

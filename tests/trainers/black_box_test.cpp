@@ -1,10 +1,11 @@
-#include "trainers/debug/black_box.h"
+#include "engine/observe/black_box.h"
 
 #include <gmock/gmock.h>
 
 #include "nn/autocast.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/debug/fault.h"
+#include "trainers/debug/numerics_report.h"
+#include "trainers/debug/planted_fault.h"
 
 namespace lockstep::trainers::black_box_test {
 namespace {
@@ -159,7 +160,7 @@ TEST(LayerFaultTest, RefusesALayerThatIsNotThere) {
     LayerFault(*parse_fault("inf:rank=0,step=1,layer=conv9"), run.model, 1);
     FAIL() << "no error";
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "LOCKSTEP_FAULT strikes layer conv9");
+    EXPECT_STREQ(error.what(), "a fault strikes layer conv9");
     EXPECT_EQ(error.hint(), "one of conv, bn, fc");
   }
 }

@@ -1,11 +1,10 @@
-#include "trainers/debug/fault.h"
-
 #include <chrono>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
+#include "trainers/debug/planted_fault.h"
 
 namespace lockstep::trainers::fault_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/flight/flight_files.h"
+#include "engine/observe/flight_files.h"
 
 #include <filesystem>
 #include <memory>
@@ -7,10 +7,10 @@
 
 #include "comm/shared/thread_ranks.h"
 #include "comm/single.h"
+#include "engine/observe/rank_process.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/flight/describe_flight.h"
 #include "trainers/flight/flight_verdict.h"
-#include "trainers/flight/rank_process.h"
+#include "trainers/flight/last_words.h"
 
 namespace lockstep::trainers::flight_files_test {
 namespace {
@@ -50,7 +50,7 @@ TEST(FlightFiles, AreReadWhileRanksRunAndStayInTheRunDirectoryAtTheirEnd) {
   EXPECT_FALSE(fs::exists(memory));
   const RunFlight over = read_flights(dir.path());
   EXPECT_EQ(over.flights.at(1).state.end.number, 0);
-  EXPECT_THAT(describe_flight(over), HasSubstr("no verdict: the run ended by itself"));
+  EXPECT_THAT(verdict_on(over).text, HasSubstr("no verdict: the run ended by itself"));
 }
 
 TEST(FlightFiles, LieInAnyDirectory) {
@@ -152,7 +152,7 @@ TEST(ReadFlights, RefusesWhatIsNoRecord) {
   EXPECT_THAT(run.problems[0], HasSubstr("rank 0: it has 5 bytes, expected "));
   EXPECT_THAT(run.problems[1], HasSubstr("rank 1: its first bytes are wrong"));
   EXPECT_THAT(run.problems[2], HasSubstr("rank 2: it is not a file"));
-  EXPECT_THAT(describe_flight(run), HasSubstr("no verdict: "));
+  EXPECT_THAT(verdict_on(run).text, HasSubstr("no verdict: "));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include "tests/support/made_flight.h"
-#include "trainers/flight/describe_flight.h"
 
 namespace lockstep::trainers::flight_verdict_test {
 namespace {
@@ -260,13 +259,6 @@ TEST(FlightVerdict, AbstainsWithoutEvidence) {
   RunFlight asleep = run_with(in_forward);
   for (RankFlight& flight : asleep.flights) flight.process = kProcessStopped;
   expect_none(asleep, "all ranks are stopped by a signal");
-}
-
-TEST(DescribeFlight, IsATableAndAVerdict) {
-  const std::string text = describe_flight(run_with([](MadeFlight&) {}, kProcessStopped));
-  EXPECT_THAT(text, StartsWith("rank  process  step  in             last call"));
-  EXPECT_THAT(text, HasSubstr("1     stopped  2     -              2 bucket 0 (8 tensors)  left"));
-  EXPECT_THAT(text, HasSubstr("\nverdict  rank 1 is stopped by a signal; ranks 0, 2 wait for it"));
 }
 
 }  // namespace

@@ -10,16 +10,16 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
+#include "core/safetensors.h"
 #include "engine/state/weights_file.h"
 #include "kernels/support/onednn/version.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/read_weights.h"
 #include "trainers/checkpoint/resume.h"
 #include "trainers/cli/compare_ranks.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/debug/fault.h"
+#include "trainers/debug/planted_fault.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/options/known_variables.h"
 #include "trainers/report/errors.h"
@@ -98,9 +98,9 @@ TEST(WeightsHeader, WeightsOfATensorBeyondMemoryAreRefused) {
   const TempDir dir;
   if (!write_huge_weights(dir / "w.safetensors")) GTEST_SKIP() << "no sparse files here";
   try {
-    read_weights(dir / "w.safetensors");
+    read_safetensors(dir / "w.safetensors");
     FAIL() << "it was read";
-  } catch (const CheckpointError& error) {
+  } catch (const EnvironmentError& error) {
     EXPECT_THAT(error.what(), HasSubstr("out of memory"));
   }
 }

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/temp_dir.h"
-#include "trainers/runs/viewed_run.h"
+#include "trainers/page/viewed_run.h"
 
 namespace lockstep::testing {
 

@@ -3,8 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/shared/thread_ranks.h"
+#include "engine/observe/black_box.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/debug/black_box.h"
+#include "trainers/debug/numerics_report.h"
 
 namespace lockstep::trainers::numerics_test {
 namespace {

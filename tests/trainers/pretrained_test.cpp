@@ -9,7 +9,6 @@
 #include "engine/state/state_tensors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/read_weights.h"
 
 namespace lockstep::trainers::pretrained_test {
 namespace {
@@ -167,10 +166,6 @@ TEST_F(Pretrained, ToEvaluateTheClassifierMustFit) {
 TEST_F(Pretrained, AHalfClassifierIsNoOtherClassifier) {
   tensors_["fc.weight"] = Tensor::zeros({5, 32}, Dtype::kF32);
   EXPECT_THAT(load(tensors_), HasSubstr("fc.weight has shape (5,32), expected (3,32)"));
-}
-
-TEST_F(Pretrained, AFileThatIsNotThereIsACheckpointError) {
-  EXPECT_THROW(read_weights(dir_ / "no"), CheckpointError);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 #include "tests/trainers/made_run.h"
 #include "trainers/config/run_files.h"
+#include "trainers/page/report_page.h"
+#include "trainers/page/report_parts.h"
 #include "trainers/report/run_directory.h"
-#include "trainers/runs/report_page.h"
-#include "trainers/runs/report_parts.h"
 
 namespace lockstep::trainers::report_step_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/runs/run_curves.h"
+#include "trainers/page/run_curves.h"
 
 #include <limits>
 #include <string>
@@ -8,9 +8,9 @@
 
 #include "engine/results/step_times.h"
 #include "tests/support/temp_dir.h"
+#include "trainers/page/curve.h"
+#include "trainers/page/html.h"
 #include "trainers/report/number_text.h"
-#include "trainers/runs/curve.h"
-#include "trainers/runs/html.h"
 
 namespace lockstep::trainers::run_curves_test {
 namespace {

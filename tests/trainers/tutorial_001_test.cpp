@@ -15,7 +15,6 @@
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/loop/training_parts.h"
-#include "trainers/report/scale_report.h"
 #include "trainers/report/tutorial_lines.h"
 
 namespace lockstep::trainers::tutorial_001_test {
@@ -202,34 +201,6 @@ TEST(Tutorial, Item1_14PretrainedWithoutAFileIsAnswered) {
   EXPECT_THAT(refusal("--pretrained --epochs 1"), HasSubstr("nothing is downloaded"));
   const Options options = options_of("--b 208", {}, Program::kTrainResnet);
   EXPECT_EQ(options.integer("batch-size"), 208);
-}
-
-const std::vector<std::string> kPublished = {
-    "64:4071", "32:6653", "16:10969", "8:20904", "4:39536", "2:74211"};
-
-TEST(Tutorial, Item1_16ScaleReportGivesThePublishedFigures) {
-  const std::vector<ScaleRow> rows = scale_rows(parse_timings(kPublished), 1'281'167, 90);
-  const std::vector<double> thousands = {1.55, 2.9, 5.5, 10.5, 17.3, 28.3};
-  ASSERT_EQ(rows.size(), thousands.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].gpus, int64_t{2} << i);
-    EXPECT_NEAR(rows[i].images_per_s / 1000, thousands[i], 0.05);
-  }
-  EXPECT_EQ(rows[0].efficiency, 1);
-  EXPECT_NEAR(rows[5].efficiency, 0.57, 0.005);
-  EXPECT_NEAR(rows[5].speedup, 18.23, 0.005);
-  EXPECT_THAT(scale_report(rows), HasSubstr("    64       4071      28324          443"));
-}
-
-TEST(Tutorial, Item1_16ScaleReportRefusesWhatIsNoTiming) {
-  const auto refused = [](const std::vector<std::string>& pairs) {
-    const auto error = usage_error([&] { parse_timings(pairs); });
-    return error ? error->what() : std::string("accepted");
-  };
-  for (const char* pair : {"2", "2:", "x:3", "0:3", "2:0", "2:-1", "2:nan", "1:2:3", ""}) {
-    EXPECT_EQ(refused({pair}), fmt::format("bad value: {}", pair));
-  }
-  EXPECT_EQ(refused({"2:9", "2:8"}), "2 GPUs are given twice");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Tests which cause a report names for a run's speed, and when it names none.
-#include "trainers/runs/verdict.h"
+#include "trainers/page/verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,6 +14,7 @@
 #include "core/version.h"
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
+#include "trainers/debug/planted_fault.h"
 #include "trainers/options/flag_table.h"
 #include "trainers/report/errors.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "comm/handshake.h"
+#include "engine/observe/fault.h"
 #include "trainers/cli/train_run.h"
-#include "trainers/debug/fault.h"
 
 namespace lockstep::trainers {
 

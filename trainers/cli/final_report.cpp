@@ -6,8 +6,8 @@
 #include "core/error.h"
 #include "trainers/config/run_files.h"
 #include "trainers/loop/find_mistakes.h"
+#include "trainers/page/report_page.h"
 #include "trainers/report/run_directory.h"
-#include "trainers/runs/report_page.h"
 
 namespace lockstep::trainers {
 

@@ -1,7 +1,6 @@
-// The programs, each from its command line to its exit code.
+// The trainers, each from its command line to its exit code.
 #pragma once
 
-#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -15,10 +14,5 @@ int run_train_program(Program program, int argc, char** argv);
 // `lockstep replay`: repeats the steps before a run's failure and names the tensor in which it
 // began. Changes nothing in the run directory but numerics.json.
 int run_replay(const std::vector<std::string>& argv, const std::string& run_directory);
-
-// `lockstep`, the tool that inspects what training left. Returns the exit code: that of
-// core/error.h, and 1 when `diff` finds a difference. `replay`, on one rank or more, writes to the
-// standard streams.
-int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 
 }  // namespace lockstep::trainers

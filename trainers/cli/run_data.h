@@ -9,8 +9,8 @@
 
 #include "core/communicator.h"
 #include "data/dataset.h"
+#include "engine/observe/fault.h"
 #include "trainers/config/run_request.h"
-#include "trainers/debug/fault.h"
 
 namespace lockstep::trainers {
 

@@ -8,9 +8,9 @@
 
 #include "comm/launch.h"
 #include "core/communicator.h"
+#include "engine/observe/flight_files.h"
 #include "trainers/config/run_request.h"
 #include "trainers/debug/replay_plan.h"
-#include "trainers/flight/flight_files.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {

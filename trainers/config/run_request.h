@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/photo_options.h"
+#include "engine/observe/traced_steps.h"
 #include "engine/settings/batch_division.h"
 #include "engine/settings/early_stopping_config.h"
 #include "engine/settings/training_settings.h"
@@ -21,12 +22,6 @@ inline constexpr BatchNames kBatchFlags = {.images = "--global-batch-size",
                                            .bn_groups = "--bn-groups",
                                            .repeats = "--aug-repeats",
                                            .drop_last = "--drop-last"};
-
-// The steps of a timeline, from 1, both ends included.
-struct TracedSteps {
-  int64_t first = 0;
-  int64_t last = 0;
-};
 
 // Made once from the options. A file of weights that fixes more of a run leads to another request.
 struct RunRequest : TrainingSettings {

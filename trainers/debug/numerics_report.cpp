@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <span>
-#include <tuple>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "comm/gather.h"
 #include "core/first_few.h"
 #include "core/words.h"
 
@@ -17,36 +14,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Calls visit(name, field) for each field, to write it or to read it.
-void visit_fields(auto& find, auto&& visit) {
-  visit("step", find.step);
-  visit("micro_step", find.micro_step);
-  visit("event", find.event);
-  visit("phase", find.phase);
-  visit("op", find.op);
-  visit("layer", find.layer);
-  visit("after", find.after);
-  visit("tensor", find.tensor);
-  visit("type", find.type);
-  visit("count", find.count);
-  visit("shards", find.shards);
-  visit("images", find.images);
-}
-
 Json json_of(const NumericsFind& find) {
   Json json;
-  visit_fields(find, [&](const char* name, const auto& field) { json[name] = field; });
+  NumericsFind::visit_fields(find,
+                             [&](const char* name, const auto& field) { json[name] = field; });
   return json;
-}
-
-NumericsFind find_of(const Json& json) {
-  NumericsFind find;
-  visit_fields(find, [&](const char* name, auto& field) { json.at(name).get_to(field); });
-  return find;
-}
-
-void add(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
-  to.insert(to.end(), from.begin(), from.end());
 }
 
 // "images 3, 17 and 30 more"; "image 3" for one.
@@ -93,36 +65,6 @@ std::string to_json(const NumericsFind& find) {
   return json_of(find).dump();
 }
 
-std::optional<NumericsFind> earliest(Communicator& ranks, const std::optional<NumericsFind>& mine) {
-  std::optional<NumericsFind> first;
-  const auto place = [](const NumericsFind& find) { return std::tuple(find.step, find.event); };
-  for (const std::string& text : comm::gather_texts(ranks, mine ? to_json(*mine) : "")) {
-    if (text.empty()) continue;
-    NumericsFind find = find_of(Json::parse(text));
-    if (!first || place(find) < place(*first)) {
-      first = std::move(find);
-    } else if (place(find) == place(*first)) {
-      if (find.phase != "weights") first->count += find.count;  // replicas: the same elements
-      add(first->shards, find.shards);
-      add(first->images, find.images);
-    }
-  }
-  return first;
-}
-
-std::string_view name_of(Trouble trouble) {
-  return trouble == Trouble::kLoss ? "loss" : "skips";
-}
-
-std::vector<int64_t> NumericsReport::owners() const {
-  std::vector<int64_t> owners;
-  for (const int64_t shard : first ? first->shards : std::vector<int64_t>()) {
-    const int64_t rank = ((shard + 1) * ranks - 1) / shards;  // owns [floor(r S/W), ...)
-    if (owners.empty() || owners.back() != rank) owners.push_back(rank);
-  }
-  return owners;
-}
-
 std::vector<std::string> lines(const NumericsReport& report) {
   std::vector<std::string> lines = {
       fmt::format("lockstep: numerics: {} at step {}", report.what, report.step)};
@@ -141,7 +83,7 @@ std::vector<std::string> lines(const NumericsReport& report) {
 
 std::string to_json(const NumericsReport& report) {
   Json json = {{"schema_version", 1},
-               {"trouble", name_of(report.trouble)},
+               {"trouble", report.trouble == Trouble::kLoss ? "loss" : "skips"},
                {"what", report.what},
                {"step", report.step}};
   json["scales"] = Json::array();

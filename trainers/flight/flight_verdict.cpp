@@ -16,8 +16,8 @@
 #include "core/error.h"
 #include "core/timeline.h"
 #include "core/words.h"
+#include "engine/observe/rank_process.h"
 #include "trainers/flight/call_order.h"
-#include "trainers/flight/rank_process.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -16,9 +16,8 @@
 #include "core/error.h"
 #include "core/unique_fd.h"
 #include "core/words.h"
-#include "trainers/config/run_files.h"
-#include "trainers/flight/flight_files.h"
-#include "trainers/flight/rank_process.h"
+#include "engine/observe/flight_files.h"
+#include "engine/observe/rank_process.h"
 
 namespace lockstep::trainers {
 namespace {

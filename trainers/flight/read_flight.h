@@ -18,7 +18,7 @@ struct RankFlight {
   FlightHeader header;
   FlightState state;
   std::vector<FlightEvent> events;  // in the order of their numbers
-  char process = 0;                 // trainers/flight/rank_process.h, when it was seen
+  char process = 0;                 // engine/observe/rank_process.h, when it was seen
   int64_t seen_ns = 0;              // when that was, on the clock of its events; 0: not known
 
   int rank() const { return header.rank; }

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "engine/step/training_batches.h"
+#include "trainers/debug/numerics_report.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers {

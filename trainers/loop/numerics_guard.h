@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/observe/black_box.h"
 #include "engine/update/weight_update.h"
-#include "trainers/debug/black_box.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/report/run_log.h"
 

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "core/digest.h"
+#include "trainers/debug/planted_fault.h"
 #include "trainers/loop/first_images.h"
 #include "trainers/loop/weight_histograms.h"
 #include "trainers/report/console.h"
@@ -13,6 +14,7 @@
 #include "trainers/report/event_opening.h"
 #include "trainers/report/process.h"
 #include "trainers/report/tricks_lines.h"
+#include "trainers/timeline/write_trace.h"
 
 namespace lockstep::trainers {
 
@@ -20,7 +22,10 @@ RunObserver::RunObserver(const TrainingParts& parts)
     : parts_(parts),
       log_(nullptr, parts_.console),
       numerics_(parts, log_),
-      trace_(parts_),
+      trace_(parts_.replay ? std::nullopt : parts_.run.request.trace,
+             parts_.ranks,
+             parts_.stream,
+             parts_.model),
       saves_(parts_) {
   if (parts_.fault && parts_.fault->breaks_layer()) {
     layer_fault_.emplace(*parts_.fault, parts_.model, parts_.run_ranks());
@@ -56,7 +61,7 @@ std::optional<RunEvents> RunObserver::open_events(const StepRange& range) const 
 void RunObserver::end(TrainingResult& result) {
   result.saved = saves_.finish().value_or(result.saved);
   result.first_step_s = first_step_s_;
-  trace_.end(outputs_.directory);
+  write_trace(trace_.end(), parts_.ranks, outputs_.directory, parts_.console);
   if (!result.stopped) log_.end_events(result.steps);
 }
 
@@ -155,7 +160,7 @@ void RunObserver::end_step(Training& training) {
     }
     if (keeps) saves_.keep();
   }
-  trace_.end_step(step, outputs_.directory);
+  write_trace(trace_.end_step(step), parts_.ranks, outputs_.directory, parts_.console);
 }
 
 EvaluationObserver* RunObserver::begin_evaluation() {

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "engine/observe/fault.h"
+#include "engine/observe/step_timeline.h"
 #include "engine/training.h"
-#include "trainers/debug/fault.h"
 #include "trainers/loop/evaluation_outputs.h"
 #include "trainers/loop/numerics_guard.h"
-#include "trainers/loop/step_timeline.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_saves.h"
 #include "trainers/report/run_directory.h"

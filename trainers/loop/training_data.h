@@ -6,8 +6,8 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "engine/observe/fault.h"
 #include "trainers/config/run_request.h"
-#include "trainers/debug/fault.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers {

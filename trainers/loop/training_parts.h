@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/observe/fault.h"
 #include "engine/step/step_inputs.h"
 #include "engine/training.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/debug/fault.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/report/console.h"
 
@@ -40,8 +40,8 @@ StepInputs with_program(StepInputs inputs, Console& console, const std::optional
 // took the steps.
 StepRange step_range(const TrainingParts& parts);
 
-// Returns what the run does besides its steps. Errors: CheckpointError for a start that does not lie
-// in its epoch.
+// Returns what the run does besides its steps. Errors: CheckpointError for a start outside of its
+// epoch.
 TrainingPlan training_plan(const TrainingParts& parts);
 
 // Whether the current epoch of a run that goes on needs nothing but its evaluation.

@@ -7,11 +7,11 @@
 #include "core/mt19937.h"
 #include "core/tensor.h"
 #include "engine/evaluation/forward_views.h"
+#include "engine/observe/layer_names.h"
 #include "engine/update/make_optimizer.h"
 #include "engine/update/weights.h"
 #include "kernels/image/mix_images.h"
 #include "nn/functional.h"
-#include "trainers/model/layer_names.h"
 
 namespace lockstep::trainers {
 namespace {

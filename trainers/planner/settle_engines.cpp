@@ -8,8 +8,8 @@
 #include "comm/gather.h"
 #include "core/words.h"
 #include "kernels/conv/conv2d_fused.h"
-#include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/dry_step.h"
+#include "trainers/planner/step_convolutions.h"
 #include "trainers/report/errors.h"
 
 namespace lockstep::trainers {

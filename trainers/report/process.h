@@ -1,4 +1,4 @@
-// The time and the memory that this process has used, and the states of processes.
+// The time and the memory that this process has used.
 #pragma once
 
 #include <chrono>
@@ -20,17 +20,5 @@ struct MemoryPeaks {
   int64_t device = 0;  // 0 where it uses none
 };
 MemoryPeaks memory_peaks();
-
-// Identifies one boot of one host and one PID namespace: within it a process number is unambiguous
-// and the steady clocks agree.
-uint64_t host_of_processes();
-
-inline constexpr char kProcessGone = '-';
-inline constexpr char kProcessUnknown = '?';
-inline constexpr char kProcessStopped = 'T';
-
-// The letter of /proc/PID/stat: "R" runs, "S" sleeps, "D" waits for a disk, "T" is stopped, also by
-// a debugger. kProcessGone where the process is about to end.
-char letter_of(int64_t pid);
 
 }  // namespace lockstep::trainers

@@ -1,0 +1,14 @@
+// Which steps a timeline shows.
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+// From 1, both ends included.
+struct TracedSteps {
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+}  // namespace lockstep
