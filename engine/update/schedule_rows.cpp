@@ -47,84 +47,55 @@ double triangular(const TriangularOptions& options, int64_t at, int64_t length) 
 using Options = ScheduleOptions;
 using Point = SchedulePoint;
 
-// The five with warmup.is_prefix begin after the warm-up, or with the run.
+// One row per schedule reads better than one field per line. The five with warmup.is_prefix begin
+// after the warm-up, or with the run.
+// clang-format off
 constexpr ScheduleRow kRows[] = {
-    {.kind = ScheduleKind::kConstant,
-     .name = "const",
-     .meaning = "the same rate all the time",
-     .members = "",
-     .factor = [](const Options& /*options*/, const Point& /*at*/) { return 1.0; }},
-    {.kind = ScheduleKind::kStep,
-     .name = "step",
-     .meaning = "a cut every so many epochs",
-     .members = "step_epochs gamma warmup.is_prefix",
-     .factor = [](const Options& options,
-                  const Point& at) { return after_cuts(options, at.epoch / options.step_epochs); }},
-    {.kind = ScheduleKind::kMultiStep,
-     .name = "multistep",
-     .meaning = "a cut at each milestone",
-     .members = "milestones gamma warmup.is_prefix",
-     .factor =
-         [](const Options& options, const Point& at) {
-           return after_cuts(options, std::ranges::count_if(options.milestones, [&](int64_t cut) {
-                               return cut <= at.epoch;
-                             }));
-         }},
-    {.kind = ScheduleKind::kCosine,
-     .name = "cosine",
-     .meaning = "falls along half a cosine to the end of the run",
-     .members = "min_factor warmup.is_prefix",
-     .factor =
-         [](const Options& options, const Point& at) {
-           return options.min_factor +
-                  (1 - options.min_factor) * (1 + std::cos(std::numbers::pi * at.progress())) / 2;
-         }},
-    {.kind = ScheduleKind::kLinear,
-     .name = "linear",
-     .meaning = "falls to 0 at the end of the run",
-     .members = "warmup.is_prefix",
-     .factor = [](const Options& /*options*/, const Point& at) { return 1 - at.progress(); }},
-    {.kind = ScheduleKind::kPoly,
-     .name = "poly",
-     .meaning = "linear's factor to a power",
-     .members = "power warmup.is_prefix",
-     .factor = [](const Options& options,
-                  const Point& at) { return std::pow(1 - at.progress(), options.power); }},
-    {.kind = ScheduleKind::kOneCycle,
-     .name = "onecycle",
-     .meaning = "rises and falls along half cosines",
-     .members = "one_cycle.pct_start one_cycle.div one_cycle.final_div",
-     .factor = [](const Options& options,
-                  const Point& at) { return one_cycle(options.one_cycle, at.position, at.length); },
-     .rise = "one_cycle.pct_start"},
-    {.kind = ScheduleKind::kTriangular,
-     .name = "triangular",
-     .meaning = "rises and falls along straight lines",
-     .members = "triangular.start triangular.peak triangular.end",
-     .factor =
-         [](const Options& options, const Point& at) {
-           return triangular(options.triangular, at.position, at.length);
-         },
-     .rise = "triangular.peak"},
+    {ScheduleKind::kConstant, "const", "the same rate all the time", "",
+     [](const Options&, const Point&) { return 1.0; }},
+    {ScheduleKind::kStep, "step", "a cut every so many epochs",
+     "step_epochs gamma warmup.is_prefix",
+     [](const Options& o, const Point& at) { return after_cuts(o, at.epoch / o.step_epochs); }},
+    {ScheduleKind::kMultiStep, "multistep", "a cut at each milestone",
+     "milestones gamma warmup.is_prefix",
+     [](const Options& o, const Point& at) {
+       const auto is_past = [&](int64_t cut) { return cut <= at.epoch; };
+       return after_cuts(o, std::ranges::count_if(o.milestones, is_past));
+     }},
+    {ScheduleKind::kCosine, "cosine", "falls along half a cosine to the end of the run",
+     "min_factor warmup.is_prefix",
+     [](const Options& o, const Point& at) {
+       const double fall = (1 - o.min_factor) * (1 + std::cos(std::numbers::pi * at.progress()));
+       return o.min_factor + fall / 2;
+     }},
+    {ScheduleKind::kLinear, "linear", "falls to 0 at the end of the run", "warmup.is_prefix",
+     [](const Options&, const Point& at) { return 1 - at.progress(); }},
+    {ScheduleKind::kPoly, "poly", "linear's factor to a power", "power warmup.is_prefix",
+     [](const Options& o, const Point& at) { return std::pow(1 - at.progress(), o.power); }},
+    {ScheduleKind::kOneCycle, "onecycle", "rises and falls along half cosines",
+     "one_cycle.pct_start one_cycle.div one_cycle.final_div",
+     [](const Options& o, const Point& at) {
+       return one_cycle(o.one_cycle, at.position, at.length);
+     }, "one_cycle.pct_start"},
+    {ScheduleKind::kTriangular, "triangular", "rises and falls along straight lines",
+     "triangular.start triangular.peak triangular.end",
+     [](const Options& o, const Point& at) {
+       return triangular(o.triangular, at.position, at.length);
+     }, "triangular.peak"},
     // Warm-up sets the rate at the ends of epochs 0 to W, which undoes a cut one epoch later.
-    {.kind = ScheduleKind::kPlateau,
-     .name = "plateau",
-     .meaning = "a cut whenever the test metric stops improving",
-     .members = "gamma plateau.patience plateau.threshold plateau.on_accuracy plateau.upwards",
-     .factor = [](const Options& /*options*/, const Point& at) { return at.plateau_cuts; }},
+    {ScheduleKind::kPlateau, "plateau", "a cut whenever the test metric stops improving",
+     "gamma plateau.patience plateau.threshold plateau.on_accuracy plateau.upwards",
+     [](const Options&, const Point& at) { return at.plateau_cuts; }},
 };
 
+constexpr double number(int64_t count) { return static_cast<double>(count); }
+
 constexpr ScheduleMember kMembers[] = {
-    {"step_epochs",
-     kFrom1,
-     [](const Options& o) { return static_cast<double>(o.step_epochs); },
-     true},
+    {"step_epochs", kFrom1, [](const Options& o) { return number(o.step_epochs); }, true},
     {"gamma", kUnit, [](const Options& o) { return o.gamma; }},
     {"power", kRates, [](const Options& o) { return o.power; }},
     {"min_factor", kUnit, [](const Options& o) { return o.min_factor; }},
-    {"warmup_epochs",
-     kUpToAMillion,
-     [](const Options& o) { return static_cast<double>(o.warmup_epochs); },
+    {"warmup_epochs", kUpToAMillion, [](const Options& o) { return number(o.warmup_epochs); },
      true},
     {"warmup.decay", kUnit, [](const Options& o) { return o.warmup.decay; }},
     {"one_cycle.pct_start", kUnit, [](const Options& o) { return o.one_cycle.pct_start; }},
@@ -133,12 +104,11 @@ constexpr ScheduleMember kMembers[] = {
     {"triangular.start", kUnit, [](const Options& o) { return o.triangular.start; }},
     {"triangular.peak", kUnit, [](const Options& o) { return o.triangular.peak; }},
     {"triangular.end", kUnit, [](const Options& o) { return o.triangular.end; }},
-    {"plateau.patience",
-     kUpToAMillion,
-     [](const Options& o) { return static_cast<double>(o.plateau.patience); },
+    {"plateau.patience", kUpToAMillion, [](const Options& o) { return number(o.plateau.patience); },
      true},
     {"plateau.threshold", kUnit, [](const Options& o) { return o.plateau.threshold; }},
 };
+// clang-format on
 
 // Whether warm-up's method may set the rate after the warm-up.
 constexpr auto holds = [](const ScheduleRow& row) {
