@@ -60,6 +60,7 @@ std::vector<Bucket> make_buckets(Communicator& peers,
       const size_t place = places[member];
       bucket.parameters.push_back(place);
       bucket.offsets.push_back(aligned(end));
+      bucket.shapes.push_back(parameters[place].shape());
       bucket.bytes += bytes[member];
       end = bucket.offsets.back() + parameters[place].value().numel();
     }

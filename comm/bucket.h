@@ -28,10 +28,17 @@ struct Bucket {
   int64_t index = 0;
   std::vector<size_t> parameters;  // places in the list that the reducer was made with
   std::vector<int64_t> offsets;    // where each one's gradient begins in values
+  std::vector<Shape> shapes;       // of each one
   Tensor values;                   // (elements), parameters one after another, zeros between them
   int64_t bytes = 0;               // of the gradients alone
   std::string
       label;  // "bucket 2 (15 tensors, layer4.2.conv3.weight to layer4.1.bn1.bias, 25.1 MiB)"
+
+  // The i-th one's part of values. Errors: DtypeError unless they are f32.
+  std::span<float> gradient(size_t i) {
+    return values.span<float>().subspan(static_cast<size_t>(offsets[i]),
+                                        static_cast<size_t>(shapes[i].numel()));
+  }
 };
 
 struct BucketLayout {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/augmentation.h"
+#include "core/dtype.h"
 #include "data/codecs/unreadable_image.h"
 
 #pragma GCC visibility push(default)
@@ -24,8 +25,9 @@ struct ImageShape {
   bool operator==(const ImageShape& other) const = default;
 };
 
-// Images 0..size()-1 of the same shape, with 8 bits per channel. Every call with the same index
-// gives the same bytes. Thread safety: all functions may be called from any thread.
+// Images 0..size()-1 of the same shape, with 8 bits per channel, or samples of floats. Every call
+// with the same index gives the same bytes. Thread safety: all functions may be called from any
+// thread.
 class Dataset {
  public:
   Dataset() = default;
@@ -41,9 +43,18 @@ class Dataset {
   // The shape that training sees in this epoch: image_shape(), or a smaller one.
   virtual ImageShape training_shape(int64_t /*epoch*/) const { return image_shape(); }
 
+  // kU8, or kF32 for samples that a network gets as they are: not normalized, not augmented, and
+  // of shape (N,C) where height and width are 1. read() then writes the bytes of the floats.
+  virtual Dtype dtype() const { return Dtype::kU8; }
+  // The floats of a target, for a loss of the caller's; 0: labels are the targets.
+  virtual int64_t target_size() const { return 0; }
+
   // In [0, classes()). Requires: 0 <= i < size(), here and below.
   virtual int32_t label(int64_t i) const = 0;
-  // Writes the pixels of image i in HWC order. Requires: pixels.size() == image_shape().numel().
+  // Requires: target.size() == target_size().
+  virtual void read_target(int64_t /*i*/, std::span<float> /*target*/) const {}
+  // Writes the pixels of image i in HWC order. Requires: pixels.size() == image_shape().numel(), or
+  // four times that for floats.
   // Errors: UnreadableImage, here and below, if each image is a file of its own.
   virtual void read(int64_t i, std::span<uint8_t> pixels) const = 0;
   // Writes image i % size() as training sees it in this epoch: cropped after padding and flipped,

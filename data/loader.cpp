@@ -22,12 +22,18 @@ Shape shape_of(const ImageShape& image, int64_t images) {
   return {images, image.channels, image.height, image.width};
 }
 
+Tensor empty_labels(const Dataset& dataset, int64_t images) {
+  const int64_t values = dataset.target_size();
+  return values == 0 ? Tensor::empty({images}, Dtype::kI32)
+                     : Tensor::empty({images, values}, Dtype::kF32);
+}
+
 // Fills the caching allocator with blocks of the largest batch's size.
-void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches) {
+void reserve_memory(const Dataset& dataset, int64_t max_images, int64_t batches) {
   std::vector<Tensor> reserved;
   for (int64_t i = 0; i < batches; ++i) {
-    reserved.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
-    reserved.push_back(Tensor::empty({max_images}, Dtype::kI32));
+    reserved.push_back(Tensor::empty(shape_of(dataset.image_shape(), max_images), dataset.dtype()));
+    reserved.push_back(empty_labels(dataset, max_images));
     reserved.push_back(Tensor::empty({max_images}, Dtype::kI64));  // indices
     reserved.push_back(Tensor::empty({max_images}, Dtype::kI64));  // numbers
   }
@@ -56,7 +62,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
            image.height,
            image.width);
   const int64_t ahead = options.workers == 0 ? 0 : options.ahead;
-  reserve_memory(image, plans_.batches.max_images, ahead + kBatchesInUse);
+  reserve_memory(*dataset_, plans_.batches.max_images, ahead + kBatchesInUse);
   slots_.resize(static_cast<size_t>(ahead));
   try {
     for (int i = 0; i < options.workers; ++i) workers_.threads.emplace_back([this, i] { work(i); });
@@ -177,34 +183,48 @@ Loader::Slot Loader::run(Job job) {
 LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   const ImageShape image = dataset_->training_shape(plan.epoch);
   const auto images = static_cast<int64_t>(plan.images.size());
-  const int64_t most_bytes = plans_.batches.max_images * dataset_->image_shape().numel();
+  const int64_t most_values = plans_.batches.max_images * dataset_->image_shape().numel();
   // All batches allocate blocks of the same size, of which they use a part, so that each finds one
   // in the allocator.
   LoadedBatch batch{
       .number = number,
-      .images = Tensor::empty({most_bytes}, Dtype::kU8)
+      .images = Tensor::empty({most_values}, dataset_->dtype())
                     .slice(0, images * image.numel())
                     .view(shape_of(image, images)),
-      .labels = Tensor::empty({plans_.batches.max_images}, Dtype::kI32).slice(0, images),
+      .labels = empty_labels(*dataset_, plans_.batches.max_images).slice(0, images),
       .indices = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
       .numbers = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
       .boxes = {},
       .epoch = plan.epoch,
       .shards = std::move(plan.shards),
       .skipped = {}};
-  const auto bytes = static_cast<size_t>(image.numel());
-  auto* label = batch.labels.data<int32_t>();
+  const size_t bytes = static_cast<size_t>(image.numel()) * size_of(dataset_->dtype());
   auto* index = batch.indices.data<int64_t>();
   auto* image_number = batch.numbers.data<int64_t>();
-  auto* pixels = batch.images.data<uint8_t>();
+  auto* pixels = reinterpret_cast<uint8_t*>(batch.images.bytes());
   for (const int64_t i : plan.images) {
     if (stopping_.load(std::memory_order_relaxed)) break;
     *index = read_image(i, {pixels, bytes}, batch);
-    *image_number++ = batch.epoch * plans_.batches.repeats * dataset_->size() + *index;
-    *label++ = dataset_->label(*index++ % dataset_->size());
+    *image_number++ = batch.epoch * plans_.batches.repeats * dataset_->size() + *index++;
     pixels += bytes;
   }
+  read_labels(batch);
   return batch;
+}
+
+void Loader::read_labels(LoadedBatch& batch) const {
+  const int64_t size = dataset_->size(), values = dataset_->target_size();
+  const std::span<const int64_t> indices = std::as_const(batch.indices).span<int64_t>();
+  if (stopping_.load(std::memory_order_relaxed)) return;  // not all of them were written
+  for (size_t n = 0; n < indices.size(); ++n) {
+    if (values == 0) {
+      batch.labels.data<int32_t>()[n] = dataset_->label(indices[n] % size);
+    } else {
+      const std::span<float> targets = batch.labels.span<float>();
+      const auto count = static_cast<size_t>(values);
+      dataset_->read_target(indices[n] % size, targets.subspan(n * count, count));
+    }
+  }
 }
 
 // Returns the view that was read, which is another image's if this one cannot be read.

@@ -42,8 +42,8 @@ inline int64_t skip_limit(int64_t dataset_size) {
 
 struct LoadedBatch {
   int64_t number = 0;  // index in the sequence
-  Tensor images;       // u8 (N,C,H,W), of the epoch's training_shape()
-  Tensor labels;       // i32 (N)
+  Tensor images;       // u8 or f32 (N,C,H,W), of the epoch's training_shape()
+  Tensor labels;       // i32 (N), or targets: f32 (N,target_size())
   // i64 (N), of the images that were read: index in the data set, plus the data set's size for each
   // time that the image was shown before in this epoch.
   Tensor indices;
@@ -135,6 +135,7 @@ class Loader {
   bool wait_for_room(int64_t number);  // false when the loader is being destroyed
   Slot run(Job job);
   LoadedBatch load(int64_t number, MicroBatch plan);
+  void read_labels(LoadedBatch& batch) const;
   int64_t read_image(int64_t view, std::span<uint8_t> pixels, LoadedBatch& batch) const;
   Slot& slot_of(int64_t number) {
     return slots_[static_cast<size_t>(number % static_cast<int64_t>(slots_.size()))];

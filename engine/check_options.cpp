@@ -1,9 +1,8 @@
 #include "engine/check_options.h"
 
-#include <cmath>
-#include <limits>
-#include <optional>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -11,66 +10,62 @@
 #include "core/shards.h"
 #include "core/thread_pool.h"
 #include "data/loader.h"
+#include "engine/settings/ranges.h"
+#include "engine/update/schedule_rows.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kMillion = 1e6, kBillion = 1e9;
-constexpr double kMostRate = 1000;
+using ranges::kFrom0;
+using ranges::kFrom1;
+using ranges::kRates;
+using ranges::kUnit;
 
-[[noreturn]] void refuse(const char* name, double value, const std::string& required) {
+[[noreturn]] void refuse(const std::string& name, double value, const std::string& required) {
   throw UsageError(fmt::format("{} is {:g}", name, value), "it is out of range", required);
 }
 
-void check_whole(const char* name, int64_t value, int64_t least, double most) {
-  const auto number = static_cast<double>(value);
-  if (value >= least && number <= most) return;
-  refuse(name, number, fmt::format("a whole number from {} to {:.10g}", least, most));
+void check_whole(const std::string& name, double value, const NumberRange& range) {
+  if (value >= range.min && value <= range.max) return;
+  refuse(name, value, fmt::format("a whole number from {:.10g} to {:.10g}", range.min, range.max));
 }
 
-// Less than the smallest normal number is 0 in f32, or not exact.
-void check_number(const char* name, double value, double least, double most) {
-  const bool is_tiny = value != 0 && std::abs(value) < std::numeric_limits<float>::min();
-  if (value >= least && value <= most && !is_tiny) return;
+void check_count(const std::string& name, int64_t value, const NumberRange& range) {
+  check_whole(name, static_cast<double>(value), range);
+}
+
+void check_number(const std::string& name, double value, const NumberRange& range) {
+  const bool tiny = is_tiny(value);
+  if (value >= range.min && value <= range.max && !tiny) return;
   refuse(name,
          value,
-         fmt::format("{}a number from {:g} to {:g}", is_tiny ? "0, or " : "", least, most));
+         fmt::format("{}a number from {:g} to {:g}", tiny ? "0, or " : "", range.min, range.max));
 }
 
 void check_optimizer(const OptimizerOptions& optimizer) {
-  check_number("optimizer.lr", optimizer.lr, 0, kMostRate);
-  check_number("optimizer.momentum", optimizer.momentum, 0, 1);
-  check_number("optimizer.weight_decay", optimizer.weight_decay, 0, kMostRate);
-  check_number("optimizer.clip_grad_norm", optimizer.clip_grad_norm, 0, kBillion);
-  check_number("optimizer.ema", optimizer.ema, 0, 1);
+  check_number("optimizer.lr", optimizer.lr, kRates);
+  check_number("optimizer.momentum", optimizer.momentum, kUnit);
+  check_number("optimizer.weight_decay", optimizer.weight_decay, kRates);
+  check_number("optimizer.clip_grad_norm", optimizer.clip_grad_norm, kFrom0);
+  check_number("optimizer.ema", optimizer.ema, kUnit);
   if (optimizer.nesterov && optimizer.kind == OptimizerKind::kSgd && optimizer.momentum == 0) {
     refuse("optimizer.momentum", 0, "a number above 0 with nesterov");
   }
   if (optimizer.larc) {
-    check_number(
-        "optimizer.larc.trust_coefficient", optimizer.larc->trust_coefficient, 0, kMostRate);
+    check_number("optimizer.larc.trust_coefficient", optimizer.larc->trust_coefficient, kRates);
   }
   if (optimizer.lookahead) {
-    check_whole("optimizer.lookahead.k", optimizer.lookahead->k, 1, kMillion);
-    check_number("optimizer.lookahead.alpha", optimizer.lookahead->alpha, 0, 1);
+    check_count("optimizer.lookahead.k", optimizer.lookahead->k, {1, ranges::kMillion});
+    check_number("optimizer.lookahead.alpha", optimizer.lookahead->alpha, kUnit);
   }
 }
 
 void check_schedule(const ScheduleOptions& schedule) {
-  check_whole("schedule.step_epochs", schedule.step_epochs, 1, kBillion);
-  check_number("schedule.gamma", schedule.gamma, 0, 1);
-  check_number("schedule.power", schedule.power, 0, kMostRate);
-  check_number("schedule.min_factor", schedule.min_factor, 0, 1);
-  check_whole("schedule.warmup_epochs", schedule.warmup_epochs, 0, kMillion);
-  check_number("schedule.warmup.decay", schedule.warmup.decay, 0, 1);
-  check_number("schedule.one_cycle.pct_start", schedule.one_cycle.pct_start, 0, 1);
-  check_number("schedule.one_cycle.div", schedule.one_cycle.div, 1, kBillion);
-  check_number("schedule.one_cycle.final_div", schedule.one_cycle.final_div, 1, kBillion);
-  check_number("schedule.triangular.start", schedule.triangular.start, 0, 1);
-  check_number("schedule.triangular.peak", schedule.triangular.peak, 0, 1);
-  check_number("schedule.triangular.end", schedule.triangular.end, 0, 1);
-  check_whole("schedule.plateau.patience", schedule.plateau.patience, 0, kBillion);
-  check_number("schedule.plateau.threshold", schedule.plateau.threshold, 0, 1);
+  const auto spelled = [](std::string_view member) { return fmt::format("schedule.{}", member); };
+  for (const ScheduleMember& member : schedule_members()) {
+    const auto check = member.is_whole ? check_whole : check_number;
+    check(spelled(member.name), member.value(schedule), member.range);
+  }
   int64_t before = 0;
   for (const int64_t milestone : schedule.milestones) {
     if (milestone <= before) {
@@ -80,18 +75,19 @@ void check_schedule(const ScheduleOptions& schedule) {
     }
     before = milestone;
   }
+  check_fits(schedule, spelled);
 }
 
 }  // namespace
 
 void check_ranges(const TrainerOptions& options) {
-  check_whole("batch", options.batch, 1, kBillion);
-  check_whole("test_batch", options.test_batch, 1, kMillion);
-  check_whole("epochs", options.epochs, 1, kMillion);
-  check_whole("rank.threads", options.rank.threads, 1, kMaxThreads);
-  check_whole("rank.workers", options.rank.workers, 0, data::kMaxWorkers);
-  check_whole("shards", options.shards.value_or(1), 1, kMaxShards);
-  check_whole("batch_norm_groups", options.batch_norm_groups.value_or(1), 1, kMaxShards);
+  check_count("batch", options.batch, kFrom1);
+  check_count("test_batch", options.test_batch, {1, ranges::kMillion});
+  check_count("epochs", options.epochs, {1, kMaxEpochs});
+  check_count("rank.threads", options.rank.threads, {1, kMaxThreads});
+  check_count("rank.workers", options.rank.workers, {0, data::kMaxWorkers});
+  check_count("shards", options.shards.value_or(1), {1, kMaxShards});
+  check_count("batch_norm_groups", options.batch_norm_groups.value_or(1), {1, kMaxShards});
   check_optimizer(options.optimizer);
   check_schedule(options.schedule);
   if (!(options.label_smoothing >= 0 && options.label_smoothing < 1)) {

@@ -17,6 +17,7 @@
 #include "data/image_folder.h"
 #include "data/loader.h"
 #include "data/open_dataset.h"
+#include "data/tensor_dataset.h"
 #include "engine/trainer.h"
 #include "nn/airbench.h"
 #include "nn/alexnet.h"

@@ -42,8 +42,44 @@ TrainingSettings settings_of(const TrainerOptions& options) {
   return settings;
 }
 
+// Errors: UsageError where the data sets' samples or targets do not fit the options and the loss.
+void check_samples(const data::DatasetPair& data,
+                   const TrainerOptions& options,
+                   const TrainerHooks& hooks) {
+  const data::Dataset &train = *data.train, &test = *data.test;
+  if (train.dtype() != test.dtype() || train.target_size() != test.target_size()) {
+    const auto described = [](const data::Dataset& set) {
+      return fmt::format("{} has {} and targets of {} floats",
+                         set.name(),
+                         name_of(set.dtype()),
+                         set.target_size());
+    };
+    throw UsageError("training and test samples are of two kinds",
+                     fmt::format("{}, {}", described(train), described(test)),
+                     "data sets of the same kind");
+  }
+  if (train.dtype() == Dtype::kF32 && (options.images.normalize || options.images.augmentation)) {
+    throw UsageError(
+        fmt::format("images.{} is for images of 8 bits",
+                    options.images.normalize ? "normalize" : "augmentation"),
+        fmt::format("{} has f32 samples, which the network gets as they are", train.name()),
+        "a data set that does it, or no such option");
+  }
+  if (train.target_size() > 0 && !hooks.loss) {
+    throw UsageError(fmt::format("{} has targets instead of labels", train.name()),
+                     "cross-entropy is a loss of labels",
+                     "TrainerHooks::loss, such as nn::mse_loss");
+  }
+  if (hooks.loss && options.label_smoothing > 0) {
+    throw UsageError("label_smoothing would change nothing",
+                     "it is cross-entropy's, and TrainerHooks::loss takes its place",
+                     "one of the two");
+  }
+}
+
 ImageChanges changes_of(const TrainerOptions& options, const data::Dataset& train) {
   ImageChanges changes;
+  if (train.dtype() == Dtype::kF32) return changes;
   changes.augmentation = options.images.augmentation.value_or(usual_augmentation(train));
   changes.augmentation.seed = options.seed;
   changes.normalize = options.images.normalize.value_or(usual_normalization(train));
@@ -66,9 +102,9 @@ BatchDivision divide(const TrainerOptions& options,
   return batch;
 }
 
-// A recorded graph calls neither an exchange nor an optimizer of the caller's.
-bool needs_host(const TrainerHooks& hooks) {
-  return hooks.exchange != nullptr || hooks.make_optimizer != nullptr;
+// A recorded graph calls no function of the caller's, and takes images.
+bool needs_host(const TrainerHooks& hooks, const data::Dataset& train) {
+  return hooks.exchange || hooks.make_optimizer || hooks.loss || train.dtype() == Dtype::kF32;
 }
 
 // Calls body(), which runs the network. Errors: its own, in a Trainer's terms; a ShapeError gets
@@ -134,10 +170,11 @@ Trainer::Impl::Impl(Communicator& ranks,
           .stream = stream,
           .model = network,
           .changes = changes_of(options, *data.train),
-          .as_graph = !needs_host(hooks) && fits_one_graph(settings, batch, false),
+          .as_graph = !needs_host(hooks, *data.train) && fits_one_graph(settings, batch, false),
           .hooks = {.warn = [this](const std::string& text) { say("lockstep: warning: " + text); },
                     .exchange = hooks.exchange,
-                    .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer}}},
+                    .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer},
+                    .loss = hooks.loss}},
       reporter(hooks.listener, [this](const std::string& text) { say(text); }) {
   begin(std::nullopt);
   training->share_weights();
@@ -152,6 +189,7 @@ void Trainer::Impl::begin(const std::optional<TrainingPosition>& start) {
                             .input = {.normalization = inputs.changes.normalize},
                             .precision = settings.precision.network(),
                             .chunk_images = settings.test.batch,
+                            .loss = {.own = inputs.hooks.loss},
                             .workers = settings.workers,
                             .warn = inputs.hooks.warn};
   training.reset();
@@ -181,6 +219,7 @@ Trainer::Trainer(Communicator& ranks,
         fmt::format("{} to train on, {} to evaluate on", images.train->size(), images.test->size()),
         "one image or more in each");
   }
+  check_samples(images, options, hooks);
   if (std::ranges::none_of(network.parameters(), &Var::requires_grad)) {
     throw UsageError("no parameter of the network can be trained",
                      "each is frozen, or the network has none",

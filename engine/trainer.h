@@ -20,6 +20,7 @@
 #include "engine/settings/optimizer_options.h"
 #include "engine/settings/schedule_options.h"
 #include "kernels/image/normalize_image.h"
+#include "nn/functional.h"
 #include "nn/module.h"
 
 #pragma GCC visibility push(default)
@@ -72,21 +73,23 @@ struct TrainerHooks {
       make_optimizer = {};
   comm::BucketExchange exchange = {};  // sums each bucket of gradients over the ranks
   TapeListener* listener = nullptr;    // sees each op of a step; borrowed
+  // Instead of cross-entropy, of evaluations too; nn::mse_loss is one. Then there is no accuracy.
+  nn::LossFunction loss = {};
 };
 
 struct StepReport {
   int64_t step = 0;     // from 1
   int64_t epoch = 0;    // from 0
   double loss = 0;      // mean over the step's images on all ranks
-  double accuracy = 0;  // percent, before the update
+  double accuracy = 0;  // percent, before the update; 0 with TrainerHooks::loss
   double lr = 0;
   bool ends_epoch = false;
   bool skipped = false;  // a gradient was not finite, so that no weight has changed
 };
 
 struct EvaluationReport {
-  int64_t correct = 0, correct5 = 0, images = 0;
-  double loss = 0;  // mean cross-entropy, in nats
+  int64_t correct = 0, correct5 = 0, images = 0;  // of them correct: 0 with TrainerHooks::loss
+  double loss = 0;  // mean cross-entropy, in nats, or mean of TrainerHooks::loss
 
   double accuracy() const {  // percent
     return 100.0 * static_cast<double>(correct) / static_cast<double>(images);
@@ -129,8 +132,11 @@ class Trainer {
   EvaluationReport evaluate();
 
   // The network's outputs for all test images, in their order: `logits` (images, classes) f32 and
-  // `labels` (images) i64, on rank 0; nothing on other ranks. The same bits on any number of ranks.
+  // `labels` (images) i64, or `targets` (images, K) f32, on rank 0; nothing on other ranks. The
+  // same bits on any number of ranks.
   Safetensors logits();
+  // Writes them, on rank 0. Errors: EnvironmentError.
+  void save_logits(const std::filesystem::path& file);
   // Calls `use` while the network is the moving average of its weights: evaluate() and save() then
   // take that. A collective call. Errors: UsageError without optimizer.ema.
   void with_average(const std::function<void()>& use);

@@ -66,6 +66,11 @@ void Trainer::save(const std::filesystem::path& file) {
   });
 }
 
+void Trainer::save_logits(const std::filesystem::path& file) {
+  const Safetensors rows = logits();
+  on_rank_0(impl_->inputs.ranks, [&] { write_safetensors(file, rows); });
+}
+
 std::map<std::string, std::string> Trainer::Impl::read(const std::filesystem::path& file,
                                                        Classifier classifier) {
   std::map<std::string, std::string> metadata;

@@ -5,6 +5,7 @@
 // header.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -126,6 +127,16 @@ CrossEntropy binary_cross_entropy(const Var& logits,
                                   const Tensor& labels,
                                   const kernels::ClassLossParams& params = {},
                                   std::optional<float> target_threshold = {});
+
+// A loss of the caller's. Returns (local shards) f32 on the output's tape: leaves of the sum that
+// is the optimizer step's mean loss, so each is its shard's sum over shards().step_images.
+// `targets`: labels (N) i32, or a data set's targets (N,K) f32.
+using LossFunction = std::function<Var(const Var& output, const Tensor& targets)>;
+
+// The mean of squared differences, over samples and values: a LossFunction. Takes f32, f16 or bf16
+// and computes in f32 or wider. Shapes: output (N,K); targets (N,K) or, for K = 1, (N). Errors:
+// ShapeError; DtypeError; DeviceError on CUDA, where it has no kernel.
+Var mse_loss(const Var& output, const Tensor& targets);
 
 }  // namespace lockstep::nn
 #pragma GCC visibility pop

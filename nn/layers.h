@@ -19,6 +19,16 @@ struct Conv2dOptions {
   int groups = 1;
 };
 
+// A convolution before a batch norm: no bias, and kernel / 2 pixels of padding.
+inline Conv2dOptions conv_before_norm(int64_t in, int64_t out, int kernel, int stride = 1) {
+  return {.in_channels = in,
+          .out_channels = out,
+          .kernel = kernel,
+          .stride = stride,
+          .pad = kernel / 2,
+          .bias = false};
+}
+
 class BatchNorm;
 
 // Base of the convolutions that may be followed by a batch norm.
@@ -113,6 +123,11 @@ class Gelu : public Module {
   kernels::GeluForm form_;
 };
 
+class GlobalAvgPool : public Module {
+ public:
+  Var forward(const Var& x) override { return global_avg_pool(x); }
+};
+
 class MaxPool2d : public Module {
  public:
   explicit MaxPool2d(int kernel) : MaxPool2d(kernel, kernel, 0) {}
@@ -154,18 +169,32 @@ class Linear : public Module {
 // A chain of modules, which it owns. They are named "0", "1", ...
 class Sequential : public Module {
  public:
-  explicit Sequential(std::vector<std::unique_ptr<Module>> modules) : modules_(std::move(modules)) {
-    for (size_t i = 0; i < modules_.size(); ++i) register_module(std::to_string(i), *modules_[i]);
+  Sequential() = default;
+  explicit Sequential(std::vector<std::unique_ptr<Module>> modules) {
+    for (std::unique_ptr<Module>& module : modules) append(std::move(module));
   }
 
+  // Makes the next module from a constructor's arguments.
+  template <class T, class... Args>
+  T& add(Args&&... args) {
+    auto module = std::make_unique<T>(std::forward<Args>(args)...);
+    T& made = *module;
+    append(std::move(module));
+    return made;
+  }
   Var forward(const Var& x) override {
     Var y = x;
-    for (const std::unique_ptr<Module>& module : modules_) y = module->forward(y);
+    for (Module* const module : modules_) y = module->forward(y);
     return y;
   }
 
  private:
-  std::vector<std::unique_ptr<Module>> modules_;
+  void append(std::unique_ptr<Module> module) {
+    modules_.push_back(module.get());
+    own_module(std::to_string(modules_.size() - 1), std::move(module));
+  }
+
+  std::vector<Module*> modules_;
 };
 
 }  // namespace lockstep::nn

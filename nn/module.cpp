@@ -112,6 +112,11 @@ Tensor Module::register_buffer(std::string name, Tensor tensor) {
   return tensor;
 }
 
+void Module::own_module(std::string name, std::unique_ptr<Module> child) {
+  register_module(std::move(name), *child);
+  owned_.push_back(std::move(child));
+}
+
 void Module::register_module(std::string name, Module& child) {
   check_name(name);
   children_.push_back({std::move(name), &child});

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/autograd.h"
@@ -80,6 +81,16 @@ class Module {
   Tensor register_buffer(std::string name, Tensor tensor);
   // The child must be a member of this module.
   void register_module(std::string name, Module& child);
+  // Registers a child and owns it.
+  void own_module(std::string name, std::unique_ptr<Module> child);
+  // Makes such a child from a constructor's arguments.
+  template <class T, class... Args>
+  T& make_module(std::string name, Args&&... args) {
+    auto child = std::make_unique<T>(std::forward<Args>(args)...);
+    T& made = *child;
+    own_module(std::move(name), std::move(child));
+    return made;
+  }
 
  private:
   struct Buffer {
@@ -100,6 +111,7 @@ class Module {
   std::vector<NamedParameter> parameters_;
   std::vector<Buffer> buffers_;
   std::vector<Child> children_;
+  std::vector<std::unique_ptr<Module>> owned_;
   bool training_ = true;
 };
 

@@ -87,6 +87,13 @@ class Optimizer {
   kernels::StepControl control_of(const ParameterGroup& group) const;
   // One tensor of zeros per parameter, in groups' order.
   std::vector<Tensor> zeros_like_parameters() const;
+  // Returns what append_state() appends.
+  std::vector<StateEntry> state_of(std::string_view suffix,
+                                   const std::vector<Tensor>& tensors) const {
+    std::vector<StateEntry> entries;
+    append_state(entries, suffix, tensors);
+    return entries;
+  }
   // Appends "<parameter>.<suffix>" for each parameter in groups' order, with the first of
   // `tensors`.
   void append_state(std::vector<StateEntry>& entries,

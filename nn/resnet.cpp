@@ -39,13 +39,7 @@ const Architecture& architecture(int depth) {
 }
 
 Conv2dOptions stem(bool cifar) {
-  const int kernel = cifar ? 3 : 7;
-  return {.in_channels = 3,
-          .out_channels = kStemChannels,
-          .kernel = kernel,
-          .stride = cifar ? 1 : 2,
-          .pad = kernel / 2,
-          .bias = false};
+  return conv_before_norm(3, kStemChannels, cifar ? 3 : 7, cifar ? 1 : 2);
 }
 
 // The shortcut is built before its block, so that weights are drawn in torchvision's order.

@@ -13,6 +13,7 @@
 #include "data/loader.h"
 #include "engine/step/step_figures.h"
 #include "engine/step/training_batches.h"
+#include "engine/step/training_step.h"
 #include "nn/functional.h"
 
 namespace lockstep {
@@ -24,7 +25,8 @@ Tensor queue_copy(Stream& stream, const Tensor& from, const Tensor& pinned) {
   return to;
 }
 
-// A batch's losses (N) f32, target ranks (N) i32 and logits (N,C). On CUDA they travel into
+// A batch's losses (N) f32, target ranks (N) i32 and logits (N,C); with a loss of the caller's,
+// losses (local shards) and no ranks. On CUDA they travel into
 // page-locked memory after the kernels that make them, and the host need not wait before it queues
 // the next batch. On the CPU they stay where they are.
 class BatchResults {
@@ -38,20 +40,25 @@ class BatchResults {
   }
 
   // Queues the copies. Overwrites what was fetched before.
-  void fetch(Stream& stream, const nn::CrossEntropy& results, const Tensor& logits) {
+  void fetch(Stream& stream,
+             const Tensor& losses,
+             const Tensor& target_rank,
+             const Tensor& logits) {
     if (!copied_) {
-      losses_ = results.losses;
-      target_rank_ = results.target_rank;
+      losses_ = losses;
+      target_rank_ = target_rank;
       logits_ = logits;
       return;
     }
     if (!pinned_logits_.defined()) {
       const int64_t images = pinned_losses_.shape()[0];
-      pinned_logits_ = cuda::empty_pinned({images, logits.shape()[1]}, logits.dtype());
+      pinned_logits_ = cuda::empty_pinned({images, logits.shape().stride0()}, logits.dtype());
     }
     logits_ = queue_copy(stream, logits, pinned_logits_);
-    losses_ = queue_copy(stream, results.losses, pinned_losses_);
-    target_rank_ = queue_copy(stream, results.target_rank, pinned_target_rank_);
+    losses_ = queue_copy(stream, losses, pinned_losses_);
+    if (target_rank.defined()) {
+      target_rank_ = queue_copy(stream, target_rank, pinned_target_rank_);
+    }
     copied_->record(stream.cuda());
   }
   // Waits for the results. Errors: CudaError.
@@ -107,9 +114,23 @@ struct Counts {
   }
 };
 
-Counts count(const BatchResults& results, int64_t first, int64_t end) {
+// A batch whose work is queued on the device.
+struct QueuedBatch {
+  BatchResults results;
+  int64_t number = 0;
+  Shards shards = {};
+  Tensor labels = {}, indices = {};  // on the host
+};
+
+Counts count_chunk(const QueuedBatch& batch, int64_t k) {
+  const BatchResults& results = batch.results;
   Counts counts;
-  for (int64_t row = first; row < end; ++row) {
+  if (!results.target_rank().defined()) {
+    counts.hits.images = batch.shards.count(k);
+    counts.loss = results.losses().data<float>()[k];
+    return counts;
+  }
+  for (int64_t row = batch.shards.begin(k); row < batch.shards.begin(k + 1); ++row) {
     counts.loss += results.losses().data<float>()[row];
     counts.hits.add(results.target_rank().data<int32_t>()[row]);
   }
@@ -127,14 +148,6 @@ Evaluation over_ranks(const Counts& mine, std::vector<int64_t> chunk_losses, Com
   total.loss /= static_cast<double>(total.total);
   return total;
 }
-
-// A batch whose work is queued on the device.
-struct QueuedBatch {
-  BatchResults results;
-  int64_t number = 0;
-  Shards shards = {};
-  Tensor labels = {}, indices = {};  // on the host
-};
 
 // Settles batches in their order. A GPU already has the next batch when one is settled, so it never
 // waits for the host.
@@ -171,9 +184,9 @@ Counts count_chunks(const EvaluationTask& task,
                     std::vector<int64_t>& chunk_losses) {
   Counts of_batch;
   for (int64_t k = 0; k < batch.shards.local(); ++k) {
-    const Counts of_chunk = count(batch.results, batch.shards.begin(k), batch.shards.begin(k + 1));
+    const Counts of_chunk = count_chunk(batch, k);
     const int64_t chunk = data::chunk_of(plan, batch.number, k);
-    const double divisor = task.loss_div_batch ? static_cast<double>(of_chunk.hits.images) : 1;
+    const double divisor = task.loss.div_batch ? static_cast<double>(of_chunk.hits.images) : 1;
     chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss / divisor);
     of_batch += of_chunk;
   }
@@ -214,6 +227,18 @@ class Meter {
   int64_t batches_ = 0;
 };
 
+void queue_results(const EvaluationTask& task,
+                   const Var& logits,
+                   const Tensor& labels,
+                   BatchResults& results) {
+  if (task.loss.own) {
+    const Var losses = own_loss(task.loss.own, logits, labels);
+    return results.fetch(logits.stream(), losses.value(), {}, logits.value());
+  }
+  const nn::CrossEntropy figures = nn::softmax_cross_entropy(logits, labels);
+  results.fetch(logits.stream(), figures.losses, figures.target_rank, logits.value());
+}
+
 }  // namespace
 
 std::optional<Evaluation> evaluate(const EvaluationTask& task,
@@ -230,7 +255,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   SkippedPhotos of_this(task.dataset->size(), task.warn);
   SkippedPhotos& skipped = task.skipped == nullptr ? of_this : *task.skipped;
   const int64_t max_images = task.chunk_images * stream.threads();
-  DeviceBatches on_device(stream, task.dataset->image_shape(), max_images);
+  DeviceBatches on_device(stream, *task.dataset, max_images);
   const int64_t batches = loader.left();
   Counts sums;
   Meter meter;
@@ -241,8 +266,8 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     const Counts of_batch = count_chunks(task, plan, batch, chunk_losses);
     sums += of_batch;
     if (task.observer != nullptr) {
-      const BatchResults& results = batch.results;
-      task.observer->add({results.logits(), batch.labels, batch.indices, results.losses()});
+      const Tensor losses = task.loss.own ? Tensor() : batch.results.losses();
+      task.observer->add({batch.results.logits(), batch.labels, batch.indices, losses});
     }
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   });
@@ -253,12 +278,13 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     data::LoadedBatch loaded = loader.next();
     next.labels = loaded.labels;
     next.indices = loaded.indices;
+    if (task.loss.own) loaded.shards.step_images = 1;
     const data::LoadedBatch batch = on_device.upload(std::move(loaded));
     skipped.note(batch.skipped);
     const auto of_batch = nn::make_batch(stream, batch.shards, false, task.precision);
     const Var logits =
         forward_views(task.model, task.input, {batch.images, batch.indices, of_batch});
-    next.results.fetch(stream, nn::softmax_cross_entropy(logits, batch.labels), logits.value());
+    queue_results(task, logits, batch.labels, next.results);
     next.number = batch.number;
     next.shards = batch.shards;
     queue.go_on();

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/step/training_batches.h"
 #include "kernels/elementwise/add.h"
 #include "kernels/elementwise/scale.h"
 
@@ -35,6 +36,9 @@ kernels::CropFlipNormalizeParams params_of(const View& view,
 }  // namespace
 
 Var forward_views(nn::Module& model, const TestInput& input, const ViewedImages& images) {
+  if (images.images.dtype() == Dtype::kF32) {
+    return model.forward(samples_on_tape(images.images, images.batch));
+  }
   if (input.views == TestViews::kOne) {
     return model.forward(nn::normalize_image(images.images, images.batch, input.normalization));
   }

@@ -17,7 +17,7 @@ struct TestInput {
 };
 
 struct ViewedImages {
-  const Tensor& images;   // (N,C,H,W) u8
+  const Tensor& images;   // (N,C,H,W) u8; or f32, of which there is one view
   const Tensor& indices;  // (N) i64, in the data set; of no use for one view
   std::shared_ptr<const Batch> batch;
 };

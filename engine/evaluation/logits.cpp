@@ -46,7 +46,8 @@ void put_in_order(const std::vector<std::string>& of_ranks,
 }  // namespace
 
 void LogitCollector::add(const Tensor& logits, const Tensor& labels) {
-  classes_ = logits.shape()[1];
+  classes_ = logits.shape().stride0();
+  target_size_ = labels.dtype() == Dtype::kF32 ? labels.shape().stride0() : 0;
   const int64_t count = logits.numel();
   switch (logits.dtype()) {
     case Dtype::kF16:
@@ -58,7 +59,11 @@ void LogitCollector::add(const Tensor& logits, const Tensor& labels) {
     default:
       append<float>(logits.data<float>(), count, logits_);
   }
-  append<int64_t>(labels.data<int32_t>(), labels.numel(), labels_);
+  if (target_size_ > 0) {
+    append<float>(labels.data<float>(), labels.numel(), labels_);
+  } else {
+    append<int64_t>(labels.data<int32_t>(), labels.numel(), labels_);
+  }
 }
 
 Safetensors LogitCollector::over_ranks(const data::EvaluationPlan& plan,
@@ -67,10 +72,12 @@ Safetensors LogitCollector::over_ranks(const data::EvaluationPlan& plan,
   const std::vector<std::string> labels = comm::collect_texts(ranks, labels_);
   if (ranks.rank() != 0) return {};
   Tensor all_logits = Tensor::empty({plan.dataset_size, classes_}, Dtype::kF32);
-  Tensor all_labels = Tensor::empty({plan.dataset_size}, Dtype::kI64);
+  const bool has_targets = target_size_ > 0;
+  Tensor all_labels = has_targets ? Tensor::empty({plan.dataset_size, target_size_}, Dtype::kF32)
+                                  : Tensor::empty({plan.dataset_size}, Dtype::kI64);
   put_in_order(logits, plan, all_logits);
   put_in_order(labels, plan, all_labels);
-  return {.tensors = {{"logits", all_logits}, {"labels", all_labels}},
+  return {.tensors = {{"logits", all_logits}, {has_targets ? "targets" : "labels", all_labels}},
           .metadata = {{"format", "pt"}}};
 }
 

@@ -62,7 +62,7 @@ struct TriangularOptions {
   double end = 0.07;
 };
 
-// The formulas are Schedule's: engine/update/schedule.h.
+// The formulas: engine/update/schedule_rows.cpp.
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kConstant;
   // kCosine to kTriangular and warm-up move each step, else each epoch.

@@ -36,16 +36,21 @@ LoaderStall loader_stall(std::span<const RankSeconds> ranks) {
 }
 
 void StepWindow::add(const nn::CrossEntropy& result) {
-  const MicroStep figures{result.loss.value(), result.target_rank};
+  const MicroStep figures{
+      result.loss.value(),
+      result.target_rank,
+      result.target_rank.defined() ? result.target_rank.numel() : result.loss.shards().images()};
   if (figures.losses.device() != Device::kCuda) {
     micro_steps_.push_back(figures);
     return;
   }
   stream_ = &result.loss.stream();
   const MicroStep& pinned = next_pinned(figures);
-  micro_steps_.push_back({pinned.losses.slice(0, figures.losses.numel()),
-                          pinned.target_ranks.slice(0, figures.target_ranks.numel())});
+  micro_steps_.push_back(
+      {pinned.losses.slice(0, figures.losses.numel()), Tensor(), figures.images});
   transfer(*stream_, figures.losses, micro_steps_.back().losses);
+  if (!figures.target_ranks.defined()) return;
+  micro_steps_.back().target_ranks = pinned.target_ranks.slice(0, figures.images);
   transfer(*stream_, figures.target_ranks, micro_steps_.back().target_ranks);
 }
 
@@ -57,7 +62,7 @@ StepWindow::MicroStep& StepWindow::next_pinned(const MicroStep& sizes) {
   if (pinned_.size() == micro_steps_.size()) pinned_.emplace_back();
   MicroStep& memory = pinned_[micro_steps_.size()];
   fit(memory.losses, sizes.losses);
-  fit(memory.target_ranks, sizes.target_ranks);
+  if (sizes.target_ranks.defined()) fit(memory.target_ranks, sizes.target_ranks);
   return memory;
 }
 
@@ -69,6 +74,10 @@ void StepWindow::end_step(const RankSeconds& seconds) {
 HitCounts StepWindow::count() const {
   HitCounts counts;
   for (const MicroStep& micro_step : micro_steps_) {
+    if (!micro_step.target_ranks.defined()) {
+      counts.images += micro_step.images;
+      continue;
+    }
     for (const int32_t rank : micro_step.target_ranks.span<int32_t>()) counts.add(rank);
   }
   return counts;

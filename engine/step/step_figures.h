@@ -77,7 +77,8 @@ class StepWindow {
  private:
   struct MicroStep {
     Tensor losses;        // of shards
-    Tensor target_ranks;  // of images
+    Tensor target_ranks;  // of images; undefined with a loss of the caller's
+    int64_t images = 0;
   };
 
   // Returns memory for one more micro-step, that of the last window or new.

@@ -14,6 +14,7 @@
 #include "engine/settings/image_changes.h"
 #include "engine/settings/training_settings.h"
 #include "engine/update/weight_update.h"
+#include "nn/functional.h"
 #include "nn/module.h"
 
 namespace lockstep {
@@ -24,6 +25,7 @@ struct StepHooks {
   std::function<bool()> asked_to_stop = {};                // whether this rank was
   comm::BucketExchange exchange = {};                      // instead of the settings'
   UpdateHooks update = {};
+  nn::LossFunction loss = {};  // instead of the settings'
 };
 
 // References are borrowed.

@@ -41,9 +41,10 @@ class StagedTensor {
 
 class DeviceBatches::Buffer {
  public:
-  Buffer(const data::ImageShape& image, int64_t max_images, bool has_boxes)
-      : images_({max_images, image.channels, image.height, image.width}, Dtype::kU8),
-        labels_({max_images}, Dtype::kI32),
+  Buffer(const data::Dataset& dataset, int64_t max_images, bool has_boxes)
+      : images_({max_images, dataset.image_shape().numel()}, dataset.dtype()),
+        labels_({max_images, std::max<int64_t>(1, dataset.target_size())},
+                dataset.target_size() == 0 ? Dtype::kI32 : Dtype::kF32),
         indices_({max_images}, Dtype::kI64),
         numbers_({max_images}, Dtype::kI64) {
     if (has_boxes) boxes_.emplace(Shape{max_images, 4}, Dtype::kI32);
@@ -71,14 +72,14 @@ class DeviceBatches::Buffer {
 };
 
 DeviceBatches::DeviceBatches(Stream& stream,
-                             const data::ImageShape& image,
+                             const data::Dataset& dataset,
                              int64_t max_images,
                              bool has_boxes)
     : stream_(stream) {
   if (stream.device() != Device::kCuda) return;
   copies_ = std::make_unique<Stream>(Device::kCuda);
   for (auto& buffer : buffers_) {
-    buffer = std::make_unique<Buffer>(image, max_images, has_boxes);
+    buffer = std::make_unique<Buffer>(dataset, max_images, has_boxes);
     buffer->note_used(stream);  // its memory may have been another tensor's
   }
 }
@@ -90,6 +91,13 @@ data::LoadedBatch DeviceBatches::upload(data::LoadedBatch batch) {
   if (uploads_ > 0) buffers_[(uploads_ - 1) % 2]->note_used(stream_);
   buffers_[uploads_++ % 2]->send(*copies_, stream_, batch);
   return batch;
+}
+
+Var samples_on_tape(const Tensor& samples, const std::shared_ptr<const Batch>& batch) {
+  const Shape& shape = samples.shape();
+  const bool is_flat = shape[2] == 1 && shape[3] == 1;
+  const Var root(is_flat ? samples.view({shape[0], shape[1]}) : samples, batch);
+  return nn::cast(root, batch->precision.images);
 }
 
 data::BatchPlan batch_plan(const BatchDivision& batch,
@@ -137,7 +145,7 @@ TrainingBatches::TrainingBatches(const StepInputs& inputs,
                .ahead = std::max<int64_t>(4, inputs.settings.workers + 2),
                .augmentation = device_augments() ? Augmentation{} : changes_.augmentation,
                .timeline = timeline}),
-      on_device_(stream_, inputs.data.train->image_shape(), max_images_, changes_.erases()) {}
+      on_device_(stream_, *inputs.data.train, max_images_, changes_.erases()) {}
 
 bool TrainingBatches::device_augments() const {
   return stream_.device() != Device::kCpu && changes_.augmentation.changes_images() &&
@@ -159,7 +167,9 @@ TrainingBatches::MicroStep TrainingBatches::next(
                                    listener(batch.shards),
                                    {.seed = seed_, .images = batch.numbers});
   MicroStep step{.labels = batch.labels, .skipped = std::move(batch.skipped)};
-  if (device_augments()) {
+  if (batch.images.dtype() == Dtype::kF32) {
+    step.images = samples_on_tape(batch.images, tape);
+  } else if (device_augments()) {
     step.images = nn::crop_flip_normalize(batch.images,
                                           batch.indices,
                                           tape,

@@ -29,7 +29,7 @@ class DeviceBatches {
   // Batches have at most `max_images` images, with boxes or without. Errors: EnvironmentError when
   // memory runs out.
   DeviceBatches(Stream& stream,
-                const data::ImageShape& image,
+                const data::Dataset& dataset,
                 int64_t max_images,
                 bool has_boxes = false);
   ~DeviceBatches();
@@ -47,6 +47,9 @@ class DeviceBatches {
   size_t uploads_ = 0;
 };
 
+// f32 samples (N,C,H,W) to precision.images, as the root of a tape: (N,C) where H and W are 1.
+Var samples_on_tape(const Tensor& samples, const std::shared_ptr<const Batch>& batch);
+
 // Returns the plan that cuts this rank's part of a training into batches.
 data::BatchPlan batch_plan(const BatchDivision& batch,
                            uint64_t order_seed,
@@ -58,9 +61,9 @@ data::BatchPlan batch_plan(const BatchDivision& batch,
 class TrainingBatches {
  public:
   struct MicroStep {
-    Var images = {};  // the root of a tape
-    Tensor labels = {};
-    Tensor mix = {};  // of kernels::ClassLossParams; undefined: images are not mixed
+    Var images = {};     // the root of a tape
+    Tensor labels = {};  // or targets
+    Tensor mix = {};     // of kernels::ClassLossParams; undefined: images are not mixed
     std::vector<data::SkippedImage> skipped = {};
 
     const Shards& shards() const { return images.shards(); }

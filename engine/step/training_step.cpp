@@ -1,7 +1,11 @@
 #include "engine/step/training_step.h"
 
 #include <chrono>
+#include <string>
 
+#include <fmt/core.h>
+
+#include "core/error.h"
 #include "nn/layers.h"
 
 namespace lockstep {
@@ -38,15 +42,31 @@ bool groups_span_ranks(const StepInputs& p) {
   return spans;
 }
 
-nn::CrossEntropy loss_of(const LossConfig& loss,
+nn::CrossEntropy loss_of(const StepInputs& p,
                          const Var& logits,
                          const Tensor& labels,
                          const kernels::ClassLossParams& params) {
+  const LossConfig& loss = p.settings.loss;
+  if (p.hooks.loss) return {own_loss(p.hooks.loss, logits, labels), {}, {}};
   if (!loss.binary) return nn::softmax_cross_entropy(logits, labels, params);
   return nn::binary_cross_entropy(logits, labels, params, loss.target_threshold);
 }
 
 }  // namespace
+
+Var own_loss(const nn::LossFunction& loss, const Var& output, const Tensor& targets) {
+  Var leaves = loss(output, targets);
+  const Shape expected{output.shards().local()};
+  if (leaves.defined() && leaves.shape() == expected && leaves.dtype() == Dtype::kF32) {
+    return leaves;
+  }
+  const std::string found =
+      leaves.defined() ? fmt::format("{} of {}", to_string(leaves.shape()), name_of(leaves.dtype()))
+                       : "nothing";
+  throw UsageError(fmt::format("the loss is {}, expected {} of f32", found, to_string(expected)),
+                   "it has a value for each shard of this rank, which sum to the step's loss",
+                   "sum each shard's losses, and divide by output.shards().step_images");
+}
 
 TrainingStep::TrainingStep(const StepInputs& inputs, const StepRange& range, StepObserver& observer)
     : inputs_(inputs),
@@ -143,7 +163,7 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
   nn::CrossEntropy result;
   observer_.in_phase(kForwardSpan, [&] {
     observer_.begin_pass(StepObserver::Pass::kForward);
-    result = loss_of(loss,
+    result = loss_of(inputs_,
                      inputs_.model.forward(images),
                      labels,
                      {.label_smoothing = static_cast<float>(loss.label_smoothing),

@@ -15,6 +15,10 @@
 
 namespace lockstep {
 
+// Calls a loss of the caller's. Errors: also UsageError where it does not return the leaves that
+// nn::LossFunction asks for.
+Var own_loss(const nn::LossFunction& loss, const Var& output, const Tensor& targets);
+
 class TrainingStep {
  public:
   // All must outlive this. A collective call.

@@ -8,34 +8,9 @@
 
 #include "core/check.h"
 #include "engine/settings/training_settings.h"
+#include "engine/update/schedule_rows.h"
 
 namespace lockstep {
-namespace {
-
-// As PyTorch has it: the top lies at pct_start * length - 1, the bottom at the last step.
-double one_cycle(const OneCycleOptions& config, int64_t at, int64_t length) {
-  const double first = 1 / config.div;
-  const double top = config.pct_start * static_cast<double>(length) - 1;
-  const auto last = static_cast<double>(length - 1);
-  const double now = std::min(static_cast<double>(at), last);
-  const auto between = [](double from, double to, double part) {
-    return to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * part));
-  };
-  if (now <= top) return top == 0 ? 1 : between(first, 1, now / top);
-  return between(1, first / config.final_div, (now - top) / (last - top));
-}
-
-double triangular(const TriangularOptions& config, int64_t at, int64_t length) {
-  const auto part = [](int64_t done, int64_t all) {
-    return static_cast<double>(done) / static_cast<double>(all);
-  };
-  const auto rise = static_cast<int64_t>(static_cast<double>(length) * config.peak);
-  if (at < rise) return config.start + (1 - config.start) * part(at, rise);
-  return at == rise ? 1 : 1 - (1 - config.end) * part(at - rise, length - rise);
-}
-
-}  // namespace
-
 bool Plateau::calls_for_cut(double loss, double accuracy) {
   const double watched = config_.on_accuracy ? accuracy : loss;
   const double metric = config_.upwards ? -watched : watched;
@@ -95,54 +70,19 @@ double Schedule::after_warmup(int64_t epoch) const {
 }
 
 double Schedule::factor(int64_t step) const {
-  const int64_t begin = config_.warmup.is_prefix ? config_.warmup_epochs : 0;
-  const int64_t epoch = std::max(step / steps_per_epoch_ - begin, int64_t{0});  // of cuts
-  const auto after_cuts = [&](int64_t cuts) {
-    return std::pow(config_.gamma, static_cast<double>(cuts));
-  };
-  switch (config_.kind) {
-    case ScheduleKind::kConstant:
-      return 1;
-    case ScheduleKind::kStep:
-      return after_cuts(epoch / config_.step_epochs);
-    case ScheduleKind::kMultiStep:
-      return after_cuts(
-          std::ranges::count_if(config_.milestones, [&](int64_t cut) { return cut <= epoch; }));
-    case ScheduleKind::kCosine:
-      return config_.min_factor +
-             (1 - config_.min_factor) * (1 + std::cos(std::numbers::pi * progress(step))) / 2;
-    case ScheduleKind::kLinear:
-      return 1 - progress(step);
-    case ScheduleKind::kPoly:
-      return std::pow(1 - progress(step), config_.power);
-    case ScheduleKind::kOneCycle: {
-      const Place current = place(step);
-      return one_cycle(config_.one_cycle, current.position, current.length);
-    }
-    case ScheduleKind::kTriangular: {
-      const Place current = place(step);
-      return triangular(config_.triangular, current.position, current.length);
-    }
-    case ScheduleKind::kPlateau:
-      break;
-  }
-  return plateau_factor_;
-}
-
-Schedule::Place Schedule::place(int64_t step) const {
+  const bool is_prefix = config_.warmup.is_prefix;
   const int64_t unit = config_.on_updates ? 1 : steps_per_epoch_;
   const int64_t warm = config_.warmup_epochs * steps_per_epoch_ / unit;
-  const int64_t begin = config_.warmup.is_prefix ? warm : 0;
+  const int64_t begin = is_prefix ? warm : 0;
   const int64_t end = steps_of(epochs_, steps_per_epoch_ / unit);
   const int64_t position = step / unit < warm ? 0 : std::min(step / unit, end);
-  return {std::max(position - begin, int64_t{0}), end - begin};
-}
-
-double Schedule::progress(int64_t step) const {
-  const Place current = place(step);
-  return current.position == 0
-             ? 0
-             : static_cast<double>(current.position) / static_cast<double>(current.length);
+  const int64_t epoch = step / steps_per_epoch_ - (is_prefix ? config_.warmup_epochs : 0);
+  return row_of(config_.kind)
+      .factor(config_,
+              {.epoch = std::max(epoch, int64_t{0}),
+               .position = std::max(position - begin, int64_t{0}),
+               .length = end - begin,
+               .plateau_cuts = plateau_factor_});
 }
 
 std::optional<double> Schedule::end_epoch(int64_t epoch, double validation_loss, double accuracy) {

@@ -43,16 +43,8 @@ struct ScheduleState {
   bool operator==(const ScheduleState& other) const = default;
 };
 
-// A pure function of the step, but for kPlateau. The factor of warm-up times that of the schedule:
-//   kStep, kMultiStep  gamma for each cut up to this epoch
-//   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
-//   kPoly              the same, to a power
-//   kCosine's end is ScheduleOptions::min_factor. WarmupOptions::is_prefix says where these five
-//   begin.
-//   kOneCycle          see OneCycleOptions
-//   kTriangular        see TriangularOptions
-//   kPlateau           gamma for each cut; warm-up sets the rate at the ends of epochs 0 to W,
-//                      which undoes a cut one epoch later
+// A pure function of the step, but for kPlateau: the factor of warm-up times that of the schedule
+// (engine/update/schedule_rows.cpp).
 class Schedule {
  public:
   // The last epoch may be a fraction.
@@ -75,11 +67,6 @@ class Schedule {
   double warmup_factor(int64_t step) const;
   double after_warmup(int64_t epoch) const;
   double factor(int64_t step) const;
-  struct Place {  // in the part of the run after warm-up, in steps or epochs
-    int64_t position, length;
-  };
-  Place place(int64_t step) const;
-  double progress(int64_t step) const;  // 0 to 1
 
   ScheduleOptions config_;
   double base_lr_;

@@ -1,5 +1,8 @@
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "core/error.h"
 #include "kernels/loss/binary_cross_entropy.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 #include "nn/functional.h"
@@ -73,6 +76,49 @@ CrossEntropy binary_cross_entropy(const Var& logits,
         kernels::binary_cross_entropy_backward(
             s, batch->shards, {scores, labels, params, target_threshold}, grad_loss, grad_logits);
       });
+}
+
+Var mse_loss(const Var& output, const Tensor& targets) {
+  const Var x = cast(output, Dtype::kF32);
+  const Tensor& values = x.value();
+  const std::shared_ptr<const Batch>& batch = x.shared_batch();
+  Stream& stream = x.stream();
+  if (stream.device() == Device::kCuda) {
+    throw DeviceError("[mse_loss] has no CUDA kernel; a LossFunction of your own can call one");
+  }
+  if (targets.dtype() != Dtype::kF32) {
+    throw DtypeError(
+        fmt::format("[mse_loss] targets: dtype {}, expected f32", name_of(targets.dtype())));
+  }
+  if (values.numel() != targets.numel() || values.shape()[0] != targets.shape()[0]) {
+    throw ShapeError(fmt::format("[mse_loss] targets: shape {}, expected the output's, {}",
+                                 to_string(targets.shape()),
+                                 to_string(values.shape())));
+  }
+  const int64_t row = values.shape().stride0();
+  const double divisor = static_cast<double>(batch->shards.step_images * row);
+  Tensor leaves = Tensor::empty({batch->shards.local()}, Dtype::kF32);
+  // Calls body(i, difference) for each value of shard k.
+  const auto differences = [=](int64_t k, auto&& body) {
+    const float *at = values.data<float>(), *to = targets.data<float>();
+    for (int64_t i = batch->shards.begin(k) * row; i < batch->shards.begin(k + 1) * row; ++i) {
+      body(i, static_cast<double>(at[i]) - static_cast<double>(to[i]));
+    }
+  };
+  stream.fork(leaves.numel(), [&](int64_t k, int) {
+    double sum = 0;
+    differences(k, [&](int64_t, double difference) { sum += difference * difference; });
+    leaves.data<float>()[k] = static_cast<float>(sum / divisor);
+  });
+  return record("mse_loss", leaves, {x}, [=](Stream& s, const Tensor& grad_loss, Grads& grads) {
+    float* const grad = grads.overwrite(0).data<float>();
+    s.fork(grad_loss.numel(), [&](int64_t k, int) {
+      const double scale = 2 * static_cast<double>(grad_loss.data<float>()[k]) / divisor;
+      differences(k, [&](int64_t i, double difference) {
+        grad[i] = static_cast<float>(scale * difference);
+      });
+    });
+  });
 }
 
 }  // namespace lockstep::nn

@@ -24,7 +24,7 @@ for program in train_convnet train_resnet; do
   grep -q shards "$prefix/share/bash-completion/completions/$program" || fail "$program has no completion"
 done
 cp -r examples "$work/examples"
-programs=(minimal embed digits own_model own_layer compression_hook finetune lion wide_resnet)
+programs=(minimal embed digits own_model own_layer powersgd finetune lion wide_resnet regression)
 {  # one project, so that CMake looks for a compiler once
   printf 'cmake_minimum_required(VERSION 3.25)\nproject(examples LANGUAGES CXX)\n'
   printf 'add_subdirectory(%s)\n' "${programs[@]}"
@@ -69,21 +69,25 @@ grep -q "^  why: " "$work/said" || fail "own_model does not say why: $(cat "$wor
 # own_layer: its gradients match finite differences.
 "$work/own_layer/own_layer" || fail "own_layer has wrong gradients"
 
-# compression_hook: fewer bytes, and a message about what that costs.
-"$work/compression_hook/compression_hook" 2 40 | tee "$work/said"
-awk '{ bytes[$1] = $2 } END { exit !(bytes["top-k"] > 0 && bytes["top-k"] * 20 < bytes["uncompressed"]) }' \
-  "$work/said" || fail "compression_hook saves too little"
-grep -q "gives up the tree's order of the sum: its bits depend on the number of ranks" "$work/said" ||
-  fail "compression_hook does not say what it gives up"
+# powersgd: a seventh of the bytes, and it learns. It prints the same each time.
+"$work/powersgd/powersgd" 2 0 | tee "$work/plain"
+"$work/powersgd/powersgd" 2 2 | tee "$work/said"
+"$work/powersgd/powersgd" 2 2 | cmp - "$work/said" || fail "powersgd prints something else the second time"
+"$work/powersgd/powersgd" 1 | tee "$work/alone"
+awk '{ bytes[NR] = $1; right[NR] = $5 }
+  END { exit !(bytes[2] > 0 && bytes[2] * 6 < bytes[1] && right[2] > 85 && right[3] > 85) }' \
+  "$work/plain" "$work/said" "$work/alone" || fail "powersgd saves or learns too little"
 
 # lion: a training that goes on elsewhere has the bits of one that never stopped. wide_resnet: weights and logits have
-# the same bits on 1 and 2 ranks.
+# the same bits on 1 and 2 ranks, and so have regression's weights.
 for ranks in 1 2; do
   mkdir -p "$work/own$ranks"
-  (cd "$work/own$ranks" && ../lion/lion $ranks $((ranks * ranks)) && ../wide_resnet/wide_resnet $ranks 3 .) \
-    >"$work/said" || fail "own optimizer, own network: $(cat "$work/said")"
+  (cd "$work/own$ranks" && ../lion/lion $ranks $((ranks * ranks)) && ../wide_resnet/wide_resnet $ranks 3 . &&
+    ../regression/regression $ranks regression.safetensors) >"$work/said" ||
+    fail "own optimizer, network, data: $(cat "$work/said")"
+  grep -E 'mean squared error [0-9.]+e-0[3-9]' "$work/said" || fail "regression learns too little: $(cat "$work/said")"
 done
-for file in lion weights logits; do
+for file in lion weights logits regression; do
   cmp "$work"/own{1,2}/$file.safetensors || fail "$file.safetensors depends on the number of ranks"
 done
 

@@ -56,7 +56,7 @@ awk 'BEGIN {print "#include <lockstep/lockstep.h>\nusing namespace lockstep;"}
   /^```$/ && inside {print "}"; inside = 0}
   inside {print}
   /^```cpp$/ {print "namespace recipe_" ++count " {"; inside = 1}
-  END {exit count != 11}' docs/library.md >"$work/recipes.cpp" || fail "docs/library.md has not eleven recipes"
+  END {exit count != 12}' docs/library.md >"$work/recipes.cpp" || fail "docs/library.md has not twelve recipes"
 read -ra flags <<<"$(PKG_CONFIG_PATH=$folder/lib/pkgconfig pkg-config --cflags --libs lockstep)"
 logged "${CXX:-c++}" -O0 -Wall -Wextra -Werror -fPIC -shared -Wl,-z,defs "$work/recipes.cpp" "${flags[@]}" -o "$work/r"
 

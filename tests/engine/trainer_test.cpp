@@ -59,6 +59,10 @@ TEST(Trainer, OptionsThatDoNotFitAreRefused) {
   options = short_options();
   options.schedule = {.kind = ScheduleKind::kStep, .step_epochs = 0};
   EXPECT_THAT(refused(options), HasSubstr("schedule.step_epochs is 0"));
+  options.schedule = {.kind = ScheduleKind::kMultiStep};
+  EXPECT_THAT(refused(options), HasSubstr("schedule.kind multistep needs milestones"));
+  options.schedule = {.kind = ScheduleKind::kOneCycle, .warmup_epochs = 1};
+  EXPECT_THAT(refused(options), HasSubstr("contradict each other"));
   options = short_options();
   options.optimizer.lr = std::nan("");
   EXPECT_THAT(refused(options), HasSubstr("optimizer.lr is nan"));

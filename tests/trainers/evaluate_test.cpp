@@ -31,7 +31,7 @@ std::optional<Evaluation> evaluation_on(Communicator& ranks,
   EvaluationTask task{.model = model, .dataset = forty_images()};
   task.chunk_images = 10;
   task.stop = std::move(stop);
-  task.loss_div_batch = loss_div_batch;
+  task.loss.div_batch = loss_div_batch;
   OutputCollector collector(outputs, *task.dataset);
   task.observer = &collector;
   return evaluate(task, stream, ranks);

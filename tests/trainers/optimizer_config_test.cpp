@@ -137,7 +137,7 @@ TEST(OptimizerConfig, MilestonesAscend) {
   }
   EXPECT_EQ(refusal("--lr-scheduler multistep"),
             "--lr-scheduler multistep needs milestones | it cuts the learning rate at the epochs "
-            "of --lr-milestones | --lr-scheduler multistep --lr-milestones 100,150");
+            "of --lr-milestones | --lr-milestones 100,150");
 }
 
 TEST(OptimizerConfig, PolyAndOneCycleHaveTheirFlags) {

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "core/error.h"
 #include "core/words.h"
 #include "engine/settings/choice_names.h"
+#include "engine/update/schedule_rows.h"
 #include "trainers/config/config_from_flags.h"
 
 namespace lockstep::trainers {
@@ -18,15 +21,6 @@ constexpr std::array kOptimizers = {std::pair{OptimizerKind::kSgd, "sgd"},
                                     std::pair{OptimizerKind::kAdamW, "adamw"},
                                     std::pair{OptimizerKind::kMuon, "muon"},
                                     std::pair{OptimizerKind::kLamb, "lamb"}};
-constexpr std::array kSchedules = {std::pair{ScheduleKind::kConstant, "const"},
-                                   std::pair{ScheduleKind::kStep, "step"},
-                                   std::pair{ScheduleKind::kMultiStep, "multistep"},
-                                   std::pair{ScheduleKind::kCosine, "cosine"},
-                                   std::pair{ScheduleKind::kLinear, "linear"},
-                                   std::pair{ScheduleKind::kPoly, "poly"},
-                                   std::pair{ScheduleKind::kOneCycle, "onecycle"},
-                                   std::pair{ScheduleKind::kTriangular, "triangular"},
-                                   std::pair{ScheduleKind::kPlateau, "plateau"}};
 constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
                                  std::pair{WarmupMethod::kFromOne, "from-one"},
                                  std::pair{WarmupMethod::kApex, "apex"},
@@ -81,7 +75,9 @@ LrUnit make_lr_unit(const Options& options) {
 }
 
 ScheduleOptions make_schedule_config(const Options& options) {
-  return {.kind = value_of(kSchedules, options.text("lr-scheduler")),
+  const std::span<const ScheduleRow> rows = schedule_rows();
+  const auto row = std::ranges::find(rows, options.text("lr-scheduler"), &ScheduleRow::name);
+  return {.kind = row->kind,
           .on_updates = options.boolean("sched-on-updates"),
           .step_epochs = options.integer("lr-step-size"),
           .milestones = parse_milestones(options),
@@ -167,45 +163,37 @@ void check(const OptimizerConfig& config, bool own_groups) {
                      "Nesterov's step looks ahead along the momentum, which is 0",
                      "--momentum 0.9, or no --nesterov");
   }
-  if (config.schedule.kind == ScheduleKind::kMultiStep && config.schedule.milestones.empty()) {
-    throw UsageError("--lr-scheduler multistep needs milestones",
-                     "it cuts the learning rate at the epochs of --lr-milestones",
-                     "--lr-scheduler multistep --lr-milestones 100,150");
-  }
-  const bool holds = config.schedule.kind == ScheduleKind::kConstant ||
-                     config.schedule.kind == ScheduleKind::kPlateau;
-  if (config.schedule.warmup.method == WarmupMethod::kFrozenCosine && !holds) {
-    throw UsageError("--warmup-method frozen-cosine needs --lr-scheduler const or plateau",
-                     "it sets the rate after the warm-up too, and so do other schedules",
-                     "--warmup-method linear for a warm-up alone");
-  }
-  const bool is_one_cycle = config.schedule.kind == ScheduleKind::kOneCycle;
-  if ((is_one_cycle || config.schedule.kind == ScheduleKind::kTriangular) &&
-      config.schedule.warmup_epochs > 0) {
-    throw UsageError(fmt::format("--lr-scheduler {} and --warmup-epochs contradict each other",
-                                 is_one_cycle ? "onecycle" : "triangular"),
-                     "it begins with a rise of its own, a part of the run long",
-                     fmt::format("--{} X instead of --warmup-epochs",
-                                 is_one_cycle ? "onecycle-pct-start" : "triangular-peak"));
+  check_fits(config.schedule, [](std::string_view member) {
+    return fmt::format("--{}",
+                       std::ranges::find(schedule_flags(), member, &ScheduleFlag::member)->flag);
+  });
+}
+
+void refuse_idle(std::string_view flag, std::string_view user) {
+  throw UsageError(fmt::format("--{} would change nothing", flag),
+                   "nothing in this run uses it",
+                   fmt::format("{}; or leave --{} out", user, flag));
+}
+
+void refuse_idle_schedule_flags(const Options& options, const ScheduleRow& row) {
+  for (const auto& [flag, member] : schedule_flags()) {
+    const auto uses = [&](const ScheduleRow& each) { return each.uses(member); };
+    const auto user = std::ranges::find_if(schedule_rows(), uses);
+    if (user == schedule_rows().end() || uses(row) || !options.given(flag)) continue;
+    refuse_idle(flag, fmt::format("--lr-scheduler {}", user->name));
   }
 }
 
 // A flag that was given and would be ignored is treated as a mistake.
 void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
-  const ScheduleKind kind = config.schedule.kind;
+  const ScheduleRow& row = row_of(config.schedule.kind);
   const WarmupOptions& warmup = config.schedule.warmup;
   const int64_t warm = config.schedule.warmup_epochs;
   const bool has_momentum =
       config.kind == OptimizerKind::kSgd || config.kind == OptimizerKind::kMuon;
-  const bool is_plateau = kind == ScheduleKind::kPlateau;
-  const bool is_triangular = kind == ScheduleKind::kTriangular;
-  const bool is_one_cycle = kind == ScheduleKind::kOneCycle;
-  const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
   const bool rises_linearly =
       warmup.method == WarmupMethod::kLinear || warmup.method == WarmupMethod::kFrozenCosine;
-  const bool begins_anywhere = kind == ScheduleKind::kCosine || kind == ScheduleKind::kLinear ||
-                               kind == ScheduleKind::kPoly || (cuts && !is_plateau);
-  const bool has_schedule = kind != ScheduleKind::kConstant || warm > 0;
+  const bool has_schedule = row.kind != ScheduleKind::kConstant || warm > 0;
   struct Use {
     std::string_view flag;
     bool used;
@@ -216,27 +204,12 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"nesterov", has_momentum || !config.nesterov, "--opt sgd"},
            Use{"muon-dtype", config.kind == OptimizerKind::kMuon, "--opt muon"},
            Use{"sched-on-updates", has_schedule, "--lr-scheduler cosine"},
-           Use{"lr-step-size", kind == ScheduleKind::kStep, "--lr-scheduler step"},
-           Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
-           Use{"lr-gamma", cuts, "--lr-scheduler step"},
-           Use{"poly-power", kind == ScheduleKind::kPoly, "--lr-scheduler poly"},
-           Use{"min-lr", kind == ScheduleKind::kCosine, "--lr-scheduler cosine"},
-           Use{"onecycle-pct-start", is_one_cycle, "--lr-scheduler onecycle"},
-           Use{"onecycle-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
-           Use{"onecycle-final-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
-           Use{"triangular-start", is_triangular, "--lr-scheduler triangular"},
-           Use{"triangular-peak", is_triangular, "--lr-scheduler triangular"},
-           Use{"triangular-end", is_triangular, "--lr-scheduler triangular"},
-           Use{"plateau-on", is_plateau, "--lr-scheduler plateau"},
-           Use{"plateau-mode", is_plateau, "--lr-scheduler plateau"},
-           Use{"plateau-patience", is_plateau, "--lr-scheduler plateau"},
-           Use{"plateau-threshold", is_plateau, "--lr-scheduler plateau"},
            Use{"warmup-method", warm > 0, "--warmup-epochs 5"},
            Use{"warmup-decay",
                warm > 0 && rises_linearly,
                "--warmup-epochs 5 --warmup-method linear"},
            Use{"warmup-prefix",
-               (warm > 0 && begins_anywhere) || warmup.is_prefix,
+               (warm > 0 && row.uses("warmup.is_prefix")) || warmup.is_prefix,
                "--warmup-epochs 5 --lr-scheduler cosine"},
            Use{"trust-coefficient", config.larc.has_value(), "--larc"},
            Use{"larc-clip", config.larc.has_value(), "--larc"},
@@ -245,10 +218,9 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"lookahead-variant", config.lookahead.has_value(), "--lookahead"},
        }) {
     if (use.used || !options.given(use.flag)) continue;
-    throw UsageError(fmt::format("--{} would change nothing", use.flag),
-                     "nothing in this run uses it",
-                     fmt::format("{}; or leave --{} out", use.by, use.flag));
+    refuse_idle(use.flag, use.by);
   }
+  refuse_idle_schedule_flags(options, row);
 }
 
 }  // namespace

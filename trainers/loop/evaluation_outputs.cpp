@@ -30,7 +30,7 @@ EvaluationTask evaluation_task(const RunRequest& request,
                                 .views = request.test.views},
                       .precision = request.precision.network(),
                       .chunk_images = request.test.batch,
-                      .loss_div_batch = request.loss.div_batch,
+                      .loss = {.div_batch = request.loss.div_batch},
                       .workers = request.workers,
                       .warn = warn_of_images(console),
                       .stop = stop_requested};

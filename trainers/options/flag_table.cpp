@@ -1,6 +1,13 @@
 #include "trainers/options/flag_table.h"
 
+#include <algorithm>
+#include <list>
+#include <string>
 #include <vector>
+
+#include <fmt/core.h>
+
+#include "engine/update/schedule_rows.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -8,10 +15,12 @@ namespace {
 using enum FlagKind;
 using enum FlagGroup;
 
-constexpr double kMillion = 1e6;
-constexpr FlagRange kFrom0{.min = 0, .max = 1e9};
-constexpr FlagRange kFrom1{.min = 1, .max = 1e9};
-constexpr FlagRange kUnit{.min = 0, .max = 1};
+using ranges::kFrom0;
+using ranges::kFrom1;
+using ranges::kMillion;
+using ranges::kRates;
+using ranges::kUnit;
+using ranges::kUpToAMillion;
 
 // One row per flag reads better than one field per line.
 // clang-format off
@@ -48,7 +57,7 @@ constexpr Flag kDataFlags[] = {
     {.name = "decode", .kind = kChoice, .resnet_only = true, .initial = "exact",
      .choices = "exact|shrunk",
      .help = "shrunk: decode large JPEGs at 1/2 to 1/8; faster, other pixels"},
-    {.name = "cache-mb", .kind = kInt, .resnet_only = true, .initial = "0", .range = {0, kMillion},
+    {.name = "cache-mb", .kind = kInt, .resnet_only = true, .initial = "0", .range = kUpToAMillion,
      .help = "memory per rank for decoded photos, in MiB"},
 };
 
@@ -107,54 +116,53 @@ constexpr Flag kOptimizerFlags[] = {
     {.name = "opt", .kind = kChoice, .initial = "sgd", .choices = "sgd|adam|adamw|muon|lamb",
      .help = "optimizer"},
     {.name = "lr", .aliases = "--learning-rate", .kind = kFloat, .brief = true,
-     .initial = {"0.02", "0.1"}, .range = {0, 1000}, .help = "learning rate"},
+     .initial = {"0.02", "0.1"}, .range = kRates, .help = "learning rate"},
     {.name = "scale-lr", .kind = kBool, .initial = "false",
      .help = "multiply the learning rate by images per step / 256"},
     {.name = "lr-per-1024", .kind = kBool, .initial = "false",
      .help = "lr and weight decay are for 1,024 images per step and for any momentum"},
     {.name = "lr-scheduler", .aliases = "--lr-schedule", .kind = kChoice, .brief = true,
      .initial = {"const", "step"},
-     .choices = "const|step|multistep|cosine|linear|poly|onecycle|triangular|plateau",
      .help = "learning-rate schedule"},
     {.name = "sched-on-updates", .kind = kBool, .initial = "true",
-     .help = "cosine, linear, poly, onecycle, triangular, warmup: move per epoch, not per step"},
-    {.name = "lr-step-size", .kind = kInt, .initial = "30", .range = kFrom1,
-     .help = "step: epochs between two cuts of the rate"},
+     .help = "cosine to triangular, warmup: move per epoch, not per step"},
+    {.name = "lr-step-size", .kind = kInt, .initial = "30",
+     .help = "epochs between two cuts of the rate"},
     {.name = "lr-milestones", .takes = "N,N,...",
-     .help = "multistep: epochs at which the rate is cut, counted from 0 at warm-up's end"},
-    {.name = "lr-gamma", .aliases = "--gamma", .kind = kFloat, .initial = "0.1", .range = kUnit,
-     .help = "step, multistep, plateau: factor of a cut"},
-    {.name = "poly-power", .kind = kFloat, .initial = "1", .range = {0, 1000},
-     .help = "poly: exponent of the remaining part of the run"},
-    {.name = "min-lr", .aliases = "--lr-min", .kind = kFloat, .initial = "0", .range = {0, 1000},
-     .help = "cosine: the rate falls to X, in the unit of --lr"},
-    {.name = "onecycle-pct-start", .kind = kFloat, .initial = "0.3", .range = kUnit,
-     .help = "onecycle: part of the run in which the rate rises"},
-    {.name = "onecycle-div-factor", .kind = kFloat, .initial = "25", .range = {1, 1e9},
-     .help = "onecycle: first rate = lr / X"},
-    {.name = "onecycle-final-div-factor", .kind = kFloat, .initial = "1e4", .range = {1, 1e9},
-     .help = "onecycle: last rate = first rate / X"},
-    {.name = "triangular-start", .kind = kFloat, .initial = "0.2", .range = kUnit,
-     .help = "triangular: first rate = X * lr"},
-    {.name = "triangular-peak", .kind = kFloat, .initial = "0.23", .range = kUnit,
-     .help = "triangular: part of the run in which the rate rises"},
-    {.name = "triangular-end", .kind = kFloat, .initial = "0.07", .range = kUnit,
-     .help = "triangular: the rate falls toward X * lr"},
+     .help = "epochs at which the rate is cut, counted from 0 at warm-up's end"},
+    {.name = "lr-gamma", .aliases = "--gamma", .kind = kFloat, .initial = "0.1",
+     .help = "factor of a cut"},
+    {.name = "poly-power", .kind = kFloat, .initial = "1",
+     .help = "exponent of the remaining part of the run"},
+    {.name = "min-lr", .aliases = "--lr-min", .kind = kFloat, .initial = "0", .range = kRates,
+     .help = "the rate falls to X, in the unit of --lr"},
+    {.name = "onecycle-pct-start", .kind = kFloat, .initial = "0.3",
+     .help = "part of the run in which the rate rises"},
+    {.name = "onecycle-div-factor", .kind = kFloat, .initial = "25",
+     .help = "first rate = lr / X"},
+    {.name = "onecycle-final-div-factor", .kind = kFloat, .initial = "1e4",
+     .help = "last rate = first rate / X"},
+    {.name = "triangular-start", .kind = kFloat, .initial = "0.2",
+     .help = "first rate = X * lr"},
+    {.name = "triangular-peak", .kind = kFloat, .initial = "0.23",
+     .help = "part of the run in which the rate rises"},
+    {.name = "triangular-end", .kind = kFloat, .initial = "0.07",
+     .help = "the rate falls toward X * lr"},
     {.name = "plateau-on", .kind = kChoice, .initial = "loss", .choices = "loss|acc",
-     .help = "plateau: the test metric that must improve"},
+     .help = "the test metric that must improve"},
     {.name = "plateau-mode", .kind = kChoice, .choices = "min|max",
-     .help = "plateau: the direction that improves the metric [loss: min, acc: max]"},
+     .help = "the direction that improves the metric [loss: min, acc: max]"},
     {.name = "plateau-patience", .aliases = "--patience-epochs", .kind = kInt, .initial = "10",
-     .range = {0, kMillion}, .help = "plateau: epochs without improvement before the rate is cut"},
-    {.name = "plateau-threshold", .kind = kFloat, .initial = "1e-4", .range = kUnit,
-     .help = "plateau: relative improvement that counts"},
+     .help = "epochs without improvement before the rate is cut"},
+    {.name = "plateau-threshold", .kind = kFloat, .initial = "1e-4",
+     .help = "relative improvement that counts"},
     {.name = "warmup-epochs", .aliases = "--lr-warmup-epochs", .kind = kInt, .initial = "0",
-     .range = {0, kMillion}, .help = "epochs of rising rate, before the schedule begins"},
+     .help = "epochs of rising rate, before the schedule begins"},
     {.name = "warmup-method", .aliases = "--lr-warmup-method", .kind = kChoice, .initial = "linear",
      .choices = "linear|from-one|apex|frozen-cosine",
      .help = "linear: from warmup-decay; from-one: (i+1)/n; apex: (i+2)/n; frozen-cosine: 000's"},
     {.name = "warmup-decay", .aliases = "--lr-warmup-decay", .kind = kFloat, .initial = "0.01",
-     .range = kUnit, .help = "linear, frozen-cosine warmup: first factor of the rate"},
+     .help = "linear, frozen-cosine warmup: first factor of the rate"},
     {.name = "warmup-prefix", .kind = kBool, .initial = "true",
      .help = "the schedule begins with the run; warm-up replaces its first epochs"},
     {.name = "lr-dry-run", .kind = kBool, .initial = "false",
@@ -165,14 +173,14 @@ constexpr Flag kOptimizerFlags[] = {
     {.name = "muon-dtype", .kind = kChoice, .initial = "f32", .choices = "f32|bf16",
      .help = "Muon: type of the products in the Newton-Schulz steps"},
     {.name = "weight-decay", .aliases = "--wd", .kind = kFloat, .brief = true,
-     .initial = {"0", "1e-4"}, .range = {0, 1000}, .help = "weight decay"},
+     .initial = {"0", "1e-4"}, .range = kRates, .help = "weight decay"},
     {.name = "bias-decay", .kind = kBool, .initial = "true",
      .help = "no weight decay for biases and batch-norm parameters"},
     {.name = "param-groups", .takes = "\"PATTERN lr=X wd=X epochs=N; ...\"",
      .help = "parameters by name: factors on lr and weight decay; trained in N epochs only"},
     {.name = "larc", .kind = kBool, .initial = "false",
      .help = "SGD: layer-wise rates from the norms of each parameter and its gradient"},
-    {.name = "trust-coefficient", .kind = kFloat, .initial = "0.02", .range = {0, 1000},
+    {.name = "trust-coefficient", .kind = kFloat, .initial = "0.02", .range = kRates,
      .help = "larc: rate = X * norm of parameter / norm of gradient"},
     {.name = "larc-clip", .kind = kBool, .initial = "true",
      .help = "larc: the rates multiply lr; by default lr is their upper limit"},
@@ -209,7 +217,7 @@ constexpr Flag kOptimizerFlags[] = {
      .help = "mix pairs by a box of pixels; with mixup, each micro-step draws one; 0: none"},
     {.name = "drop-path", .kind = kFloat, .resnet_only = true, .initial = "0", .range = kUnit,
      .help = "residual networks: probability that an image skips the last block's branch"},
-    {.name = "early-stopping", .kind = kInt, .initial = "0", .range = {0, kMillion},
+    {.name = "early-stopping", .kind = kInt, .initial = "0", .range = kUpToAMillion,
      .help = "stop after N epochs in a row with a test loss worse than the best; 0: never"},
     {.name = "early-stopping-delta", .kind = kFloat, .initial = "0", .range = {0, 1000},
      .help = "early stopping: a loss above the best loss minus X is worse"},
@@ -370,14 +378,44 @@ constexpr Flag kOutputFlags[] = {
      .help = "version; with -v build and processor"},
     {.name = "check-build", .kind = kBool, .means = "--version"},
 };
+
+constexpr ScheduleFlag kScheduleFlags[] = {
+    {"lr-scheduler", "kind"}, {"lr-step-size", "step_epochs"}, {"lr-milestones", "milestones"},
+    {"lr-gamma", "gamma"}, {"poly-power", "power"}, {"min-lr", "min_factor"},
+    {"onecycle-pct-start", "one_cycle.pct_start"}, {"onecycle-div-factor", "one_cycle.div"},
+    {"onecycle-final-div-factor", "one_cycle.final_div"}, {"triangular-start", "triangular.start"},
+    {"triangular-peak", "triangular.peak"}, {"triangular-end", "triangular.end"},
+    {"plateau-on", "plateau.on_accuracy"}, {"plateau-mode", "plateau.upwards"},
+    {"plateau-patience", "plateau.patience"}, {"plateau-threshold", "plateau.threshold"},
+    {"warmup-epochs", "warmup_epochs"}, {"warmup-method", "warmup.method"},
+    {"warmup-decay", "warmup.decay"},
+};
 // clang-format on
+
+// Adds what the schedules' rows say.
+Flag completed(Flag flag) {
+  static std::list<std::string> texts;  // flags refer to them
+  const auto found = std::ranges::find(kScheduleFlags, flag.name, &ScheduleFlag::flag);
+  if (found == std::end(kScheduleFlags)) return flag;
+  if (found->member == "kind") {
+    flag.choices =
+        texts.emplace_back(schedule_names("|", [](const auto&) { return true; })).c_str();
+  }
+  const std::string users =
+      schedule_names(", ", [&](const ScheduleRow& row) { return row.uses(found->member); });
+  if (!users.empty()) flag.help = texts.emplace_back(fmt::format("{}: {}", users, flag.help));
+  for (const ScheduleMember& member : schedule_members()) {
+    if (member.name == found->member && flag.range.max == 0) flag.range = member.range;
+  }
+  return flag;
+}
 
 std::vector<Flag> all_flags() {
   std::vector<Flag> flags;
   const auto append = [&](FlagGroup group, std::span<const Flag> rows) {
     for (Flag flag : rows) {
       flag.group = group;
-      flags.push_back(flag);
+      flags.push_back(completed(flag));
     }
   };
   append(kData, kDataFlags);
@@ -390,6 +428,10 @@ std::vector<Flag> all_flags() {
 }
 
 }  // namespace
+
+std::span<const ScheduleFlag> schedule_flags() {
+  return kScheduleFlags;
+}
 
 std::span<const Flag> flag_table() {
   static const std::vector<Flag> flags = all_flags();

@@ -1,9 +1,7 @@
 // Lists every flag of the trainers once: the parser, the help pages and tests read this table.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "core/shards.h"
 #include "core/thread_pool.h"
 #include "data/loader.h"
+#include "engine/settings/ranges.h"
 
 namespace lockstep::trainers {
 
@@ -24,9 +23,8 @@ enum class FlagGroup : uint8_t { kData, kModel, kOptimizer, kPrecision, kDistrib
 inline constexpr int kFlagGroups = 6;
 std::string_view name_of(FlagGroup group);  // "Data"
 
-// Limits of flags, and of the same figures in files; also kMaxShards, kMaxThreads and
-// data::kMaxWorkers.
-inline constexpr int64_t kMaxEpochs = 1'000'000;
+// Limits of flags, and of the same figures in files; also kMaxEpochs, kMaxShards, kMaxThreads
+// and data::kMaxWorkers.
 inline constexpr int64_t kMaxMicroSteps = 1'000'000;
 
 struct PerProgram {
@@ -43,17 +41,6 @@ struct PerProgram {
   }
 };
 
-struct FlagRange {
-  double min = 0;
-  double max = 0;
-};
-
-// Less is denormal, or 0, in f32.
-inline constexpr double kSmallestNumber = std::numeric_limits<float>::min();
-inline bool is_tiny(double number) {
-  return number != 0 && std::abs(number) < kSmallestNumber;
-}
-
 struct Flag {
   std::string_view name = {};     // without dashes: "batch-size"
   std::string_view aliases = {};  // with dashes: "-b --b"
@@ -62,7 +49,7 @@ struct Flag {
   bool resnet_only = false;
   std::string_view takes = {};  // the value in help and errors; empty: N, X or the choices
   PerProgram initial = {};      // the default; empty: none
-  FlagRange range = {};         // of numbers, both ends allowed
+  NumberRange range = {};       // of numbers
   PerProgram choices = {};      // "auto|cpu"
   std::string_view means = {};  // a shorthand: the argument that it stands for, "--opt-level=O1"
   std::string_view help = {};   // of a switch that is on by default: what --no-NAME does
@@ -72,6 +59,12 @@ struct Flag {
 };
 
 std::span<const Flag> flag_table();
+
+struct ScheduleFlag {
+  std::string_view flag;    // "lr-gamma"
+  std::string_view member;  // of ScheduleOptions, that it sets: "gamma"
+};
+std::span<const ScheduleFlag> schedule_flags();
 
 // The flag with this name or alias: "--batch-size", "-b", "--b". Null when there is none.
 const Flag* find_flag(std::string_view dashed);

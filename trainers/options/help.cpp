@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "core/words.h"
+#include "engine/update/schedule_rows.h"
 #include "trainers/options/parser.h"
 #include "trainers/options/presets.h"
 #include "trainers/options/tutorial_spelling.h"
@@ -91,7 +92,11 @@ std::string help_text(Program program) {
 }
 
 std::string help_all_text(Program program) {
-  return page(program, true) +
+  std::string schedules = "Learning-rate schedules:\n";
+  for (const ScheduleRow& row : schedule_rows()) {
+    schedules += fmt::format("  {:<12}{}\n", row.name, row.meaning);
+  }
+  return page(program, true) + schedules +
          "Long flags take _ for -. Switches take True or False, or --no- before their name.\n"
          "LOCKSTEP_<FLAG> sets a flag too. Command line, variable, --config, --preset: the first "
          "one wins.\n"
