@@ -13,7 +13,7 @@
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"
-#include "trainers/checkpoint/read_weights.h"
+#include "trainers/checkpoint/export_weights.h"
 #include "trainers/flight/describe_flight.h"
 #include "trainers/flight/read_flight.h"
 

@@ -15,7 +15,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
-#include "trainers/checkpoint/read_weights.h"
+#include "trainers/checkpoint/export_weights.h"
 
 namespace lockstep::trainers::background_save_test {
 namespace {

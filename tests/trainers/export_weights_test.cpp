@@ -7,7 +7,6 @@
 #include "engine/state/state_tensors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/read_weights.h"
 
 namespace lockstep::trainers::export_weights_test {
 namespace {

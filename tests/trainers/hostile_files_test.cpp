@@ -15,13 +15,13 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/read_weights.h"
+#include "trainers/checkpoint/export_weights.h"
 #include "trainers/checkpoint/resume.h"
 #include "trainers/cli/compare_ranks.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/debug/fault.h"
 #include "trainers/debug/replay_plan.h"
-#include "trainers/options/known_variables.h"
+#include "trainers/options/flag_table.h"
 #include "trainers/report/errors.h"
 
 namespace lockstep::trainers::attack_files_test {

@@ -9,7 +9,7 @@
 #include "engine/state/state_tensors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/read_weights.h"
+#include "trainers/checkpoint/export_weights.h"
 
 namespace lockstep::trainers::pretrained_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "trainers/report/rank_place.h"
-
 #include <csignal>
 
 #include <fmt/format.h>
@@ -7,8 +5,8 @@
 #include <unistd.h>
 
 #include "comm/shared/thread_ranks.h"
-#include "trainers/report/rank_lines.h"
-#include "trainers/report/stop_request.h"
+#include "trainers/config/rank_machine.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers::rank_place_test {
 namespace {

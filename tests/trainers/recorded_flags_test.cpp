@@ -1,5 +1,3 @@
-#include "trainers/checkpoint/recorded_flags.h"
-
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 #include "tests/trainers/tiny_run.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/loop/training_data.h"
+#include "trainers/report/evaluation_record.h"
 
 namespace lockstep::trainers::recorded_flags_test {
 namespace {

@@ -1,7 +1,7 @@
 #include "trainers/checkpoint/export_weights.h"
 
 #include <optional>
-#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
@@ -13,8 +13,8 @@
 #include "engine/state/state_tensors.h"
 #include "engine/state/weights_file.h"
 #include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/checkpoint/read_weights.h"
 #include "trainers/config/file_json.h"
+#include "trainers/config/run_files.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -106,6 +106,19 @@ std::string export_weights(const fs::path& from, const fs::path& to, const std::
                      to.string(),
                      exported.tensors.size(),
                      way_to_load(to, for_torch, scaler.has_value()));
+}
+
+namespace fs = std::filesystem;
+
+Safetensors read_weights(const fs::path& path) {
+  std::error_code no_run;
+  const fs::path newest = path / kCheckpointsFolder / kLastFile;
+  const fs::path& file = fs::exists(newest, no_run) ? newest : path;
+  try {
+    return data::is_torch_file(file) ? data::read_torch_file(file) : read_safetensors(file);
+  } catch (const EnvironmentError& error) {
+    throw CheckpointError(error.what(), error.why(), error.hint(), error.remedy());
+  }
 }
 
 }  // namespace lockstep::trainers

@@ -21,7 +21,6 @@
 #include "engine/state/state_tensors.h"
 #include "trainers/checkpoint/checkpoint_reports.h"
 #include "trainers/checkpoint/export_weights.h"
-#include "trainers/checkpoint/read_weights.h"
 #include "trainers/cli/doctor_command.h"
 #include "trainers/cli/programs.h"
 #include "trainers/cli/ranks_command.h"

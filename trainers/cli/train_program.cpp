@@ -30,13 +30,12 @@
 #include "trainers/flight/rank_process.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/config_file.h"
-#include "trainers/options/known_variables.h"
+#include "trainers/options/flag_table.h"
 #include "trainers/options/parser.h"
-#include "trainers/options/tutorial_spelling.h"
-#include "trainers/report/color.h"
+#include "trainers/options/presets.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/print.h"
-#include "trainers/report/stop_request.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {

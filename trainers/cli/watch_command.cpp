@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "core/words.h"
-#include "trainers/report/color.h"
 #include "trainers/report/print.h"
 #include "trainers/runs/run_follower.h"
 #include "trainers/runs/watch_frame.h"

@@ -11,15 +11,14 @@
 #include "comm/replicas.h"
 #include "core/digest.h"
 #include "core/error.h"
-#include "trainers/checkpoint/record_ranges.h"
+#include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/loop/first_images.h"
 #include "trainers/loop/weight_histograms.h"
 #include "trainers/report/console.h"
 #include "trainers/report/errors.h"
-#include "trainers/report/event_opening.h"
 #include "trainers/report/process.h"
-#include "trainers/report/stop_request.h"
-#include "trainers/report/tricks_lines.h"
+#include "trainers/report/run_events.h"
+#include "trainers/report/tutorial_lines.h"
 
 namespace lockstep::trainers {
 namespace {

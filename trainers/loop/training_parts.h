@@ -6,7 +6,7 @@
 
 #include "engine/step/step_inputs.h"
 #include "engine/update/training_position.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/debug/fault.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/report/console.h"

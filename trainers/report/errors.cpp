@@ -27,7 +27,6 @@
 #include "core/flight_recorder.h"
 #include "core/memory_limit.h"
 #include "core/words.h"
-#include "trainers/report/color.h"
 #include "trainers/report/print.h"
 #include "trainers/report/process.h"
 #include "trainers/report/run_record.h"

@@ -1,4 +1,5 @@
-// The time and the memory that this process has used, and the states of processes.
+// The time and the memory that this process has used, requests to stop it, and the states of
+// processes.
 #pragma once
 
 #include <chrono>
@@ -32,5 +33,13 @@ inline constexpr char kProcessStopped = 'T';
 // The letter of /proc/PID/stat: "R" runs, "S" sleeps, "D" waits for a disk, "T" is stopped, also by
 // a debugger. kProcessGone where the process is about to end.
 char letter_of(int64_t pid);
+
+// From then on, SIGINT, SIGTERM and SIGUSR1 ask for a stop at a step that all ranks agree on. A
+// SIGINT or SIGTERM at least 100 ms after the first request ends the process at once.
+void install_stop_handlers();
+// From then on, this process asks for a stop once it is this old. Call it before threads start.
+void stop_after(double seconds);
+bool stop_requested();
+std::string stop_cause();  // "on a signal", "at --time-limit 60"; another rank's is a signal's
 
 }  // namespace lockstep::trainers
