@@ -222,7 +222,7 @@ int run_train_program(Program program, int argc, char** argv) {
   install_stop_handlers();
   report_uncaught_errors();
   set_remedy_text(trainer_advice);
-  comm::tell_errors_by(report_lost_peer);
+  comm::set_error_report(report_lost_peer);
   const std::vector<std::string> argv_copy(argv, argv + argc);
   Options options;
   comm::Launch launch;
