@@ -23,7 +23,7 @@ struct ClockOffset {
 std::vector<ClockOffset> measure_clock_offsets(Communicator& ranks,
                                                FunctionRef<std::chrono::nanoseconds()> now);
 
-// Likewise for the steady clock.
+// Measures the offsets of the steady clock.
 std::vector<ClockOffset> measure_clock_offsets(Communicator& ranks);
 
 // Maps a rank's clock to rank 0's. The clock was measured twice, and is taken to drift evenly in

@@ -31,7 +31,7 @@ ExitCode failure_code(int64_t number) {
   return ExitCode::kPeerLost;
 }
 
-void tell_errors_by(void (*tell)(const Error& why)) {
+void set_error_report(void (*tell)(const Error& why)) {
   tell_error = tell;
 }
 

@@ -16,9 +16,9 @@ ExitCode failure_code(int64_t number);
 // is a failure's.
 [[noreturn]] void die(ExitCode code);
 // Reports `why` and ends the rank with its exit code. Prints it on standard error, unless
-// tell_errors_by() chose another way.
+// set_error_report() chose another way.
 [[noreturn]] void die(const Error& why);
 // Sets how die() reports errors. Call it before threads start.
-void tell_errors_by(void (*tell)(const Error& why));
+void set_error_report(void (*tell)(const Error& why));
 
 }  // namespace lockstep::comm

@@ -67,7 +67,7 @@ namespace lockstep::comm {
 // "bucket 2: ...", or the kind of call where it has no label.
 std::string_view short_name(const Operation& operation);
 
-// Likewise. `culprits` are the ranks at fault: those among the ranks that are gone that did not
+// The error about the ranks `gone`. `culprits` are the ranks at fault: those of `gone` that did not
 // give up themselves, and those that the others gave up on, which may only be slow.
 CommError lost_peer_error(const Operation& operation,
                           int rank,

@@ -31,7 +31,8 @@ constexpr Slice slice_of(int64_t count, int ranks, int index) {
   return {begin, count * (index + 1) / ranks - begin};
 }
 
-// Cuts whole units likewise: the last slices may be short, or empty.
+// Slice `index` of `count` values cut between whole units as evenly as possible: the last slices
+// may be short, or empty.
 constexpr Slice slice_of_units(int64_t count, int64_t unit, int ranks, int index) {
   const Slice units = slice_of((count + unit - 1) / unit, ranks, index);
   const int64_t begin = std::min(count, units.begin * unit);

@@ -23,7 +23,7 @@ class StagedExchange : public DeviceExchange {
   std::unique_ptr<Work> start(const AllReduce& what) override;
 
  private:
-  // A tensor's way there and back.
+  // The copy of a tensor on the host, and when it goes there and comes back.
   struct Route {
     Tensor on_host;
     cuda::Event ready, fetched, returned;

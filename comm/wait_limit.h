@@ -18,7 +18,7 @@ class WaitLimit {
  public:
   using Clock = WaitClock;
 
-  // `deadline` is the ranks'.
+  // `deadline`: how long the ranks wait for a peer.
   WaitLimit(std::chrono::milliseconds deadline, const CallContext& context);
 
   // Looks now and then whether a rank that is missing is stopped, in a part that may take long.

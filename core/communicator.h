@@ -126,7 +126,7 @@ class Communicator {
   virtual std::unique_ptr<Work> start_all_reduce(const AllReduce& what) = 0;
   // In place: every rank gets the sum over ranks in core/tree.h's order, the same bits on each.
   virtual void all_reduce_sum(std::span<float> values) = 0;
-  // In place, exact.
+  // In place: every rank gets the exact sum over ranks.
   virtual void all_reduce_sum(std::span<int64_t> values) = 0;
 
   // Puts the ranks into this part, or with null into none, until the next call. All ranks must call

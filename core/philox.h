@@ -83,7 +83,7 @@ class PhiloxStream {
     return block_.words[used_++];
   }
 
-  // As number_below().
+  // Draws a number from 0 up to but without `bound`, as number_below() does.
   uint32_t below(uint32_t bound) { return number_below(bound, next()); }
 
  private:

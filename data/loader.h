@@ -94,7 +94,7 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
   ~Loader();
 
-  // Batches not yet taken.
+  // The number of batches that were not taken yet.
   int64_t left() const { return plans_.batches.count - taken_; }
   // Returns the next batch. Errors: what the data set or the sequence threw for this batch; calling
   // it again throws the same. UsageError in a forked child of the process whose workers load.
@@ -103,7 +103,7 @@ class Loader {
 
   // Time that next() spent waiting for a batch, or making it when there are no workers.
   double waited_seconds() const { return waited_seconds_; }
-  // Likewise, and of the loader's own work; `waited` leaves the first call out.
+  // Time that next() waited, all calls but the first, and that the loader itself worked.
   const LoaderSeconds& seconds() const { return seconds_; }
 
  private:

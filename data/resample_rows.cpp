@@ -61,7 +61,7 @@ inline void put_bytes(uint32_t pixel, uint8_t* to) {
   to[2] = static_cast<uint8_t>(pixel >> 16);
 }
 
-// The same as rounded(), for three channels.
+// Writes what rounded() gives for each of three channels.
 void put_pixel(const Lanes& sum, uint8_t* to) {
   Lanes value = sum >> kFractionBits;
   value = value < 0 ? 0 : value;

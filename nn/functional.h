@@ -56,14 +56,14 @@ Var linear(const Var& x, const Var& weight, const Var& bias);
 
 // The images that are normalized together: those of each group of the batch, or all images of all
 // ranks.
-enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
+enum class BatchNormGroups : uint8_t { kPerGroup, kOne };
 using kernels::Activation;  // of batch norms
 // The parameters and statistics of one batch norm.
 struct BatchNormState {
   Var weight, bias;                   // (C)
   kernels::BatchNormRunning running;  // training steps update it
   kernels::BatchNormParams params = {};
-  BatchNormGroups groups = BatchNormGroups::kOfTheBatch;
+  BatchNormGroups groups = BatchNormGroups::kPerGroup;
 };
 // The input of a batch norm.
 struct NormInput {

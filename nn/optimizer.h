@@ -232,7 +232,7 @@ void orthogonalize(Stream& stream, Tensor& x, double scale, Dtype products = Dty
 // Steps after which the fast and the slow weights are synchronized, counted from 1:
 //   kAlphadl  after steps 1, k + 1, 2k + 1, ...; slow weights begin as the weights after step 1
 //   kPaper    after steps k, 2k, ...; slow weights begin as the initial weights
-//   kAirbench likewise, with the model's buffers, by an alpha that falls to the given one at the
+//   kAirbench as kPaper, with the model's buffers, by an alpha that falls to the given one at the
 //             last step (kernels/optim/weight_averages.h); finish() makes slow weights the model's
 enum class LookaheadVariant : uint8_t { kAlphadl, kPaper, kAirbench };
 

@@ -20,7 +20,7 @@ Forked join(const DropPath& drop_path, bool training, const Var& branch, const V
   return unforked(stochastic_depth(branch, shortcut, drop_path.p, drop_path.block));
 }
 
-// The same for the branch norm(y), where `norm` applies the ReLU.
+// Joins the branch norm(y) and the shortcut, where `norm` applies the ReLU.
 Forked join(const DropPath& drop_path, BatchNorm& norm, const NormInput& y, const Var& shortcut) {
   if (!norm.training() || drop_path.p == 0) return norm.forward(y, shortcut);
   return join(drop_path, true, norm.before_activation(y), shortcut);

@@ -10,7 +10,7 @@
 #include "bench/allreduce/options.h"
 #include "core/communicator.h"
 #include "core/tensor.h"
-#include "trainers/report/rank_place.h"
+#include "trainers/config/rank_machine.h"
 
 namespace lockstep::bench {
 

@@ -8,8 +8,8 @@
 
 #include "core/version.h"
 #include "engine/settings/exchange_config.h"
+#include "trainers/config/rank_machine.h"
 #include "trainers/report/process.h"
-#include "trainers/report/rank_place.h"
 
 namespace lockstep::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/train/options.h"
 #include "engine/step/step_figures.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 
 namespace lockstep::bench {
 

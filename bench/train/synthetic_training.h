@@ -18,7 +18,7 @@
 #include "engine/step/training_batches.h"
 #include "engine/update/weight_update.h"
 #include "nn/module.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/model/models.h"
 
 namespace lockstep::bench {

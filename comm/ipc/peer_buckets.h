@@ -16,7 +16,7 @@ namespace lockstep::comm::ipc {
 struct PeerBucket {
   std::string label;
   std::vector<Tensor> values;
-  // Recorded by their ranks alone.
+  // By rank; each event is recorded by its rank alone.
   std::vector<cuda::InterprocessEvent> ready;  // its gradients are there
   std::vector<cuda::InterprocessEvent> done;   // its slice of the sum is, on all ranks
 };

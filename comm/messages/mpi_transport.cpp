@@ -39,7 +39,7 @@ class MpiRequests : public Round {
   void add(Start&& start) {
     check(start(&handles_.emplace_back(MPI_REQUEST_NULL)));
   }
-  // All are through.
+  // Called when all requests are complete.
   virtual void finish(std::span<const MPI_Status>) {}
 
   const Operation operation_;

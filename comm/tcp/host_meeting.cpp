@@ -44,7 +44,7 @@ Endpoint endpoint_in_file(const std::string& path) {
   for (const Address& each : addresses_of_this_host()) {
     if (each.family() == AF_INET) notice.addresses.push_back(each.with_port(port));
   }
-  // On this host: the loopback address.
+  // Ranks of this host come by the loopback address.
   Address::Bytes loopback = notice.addresses.front().bytes();
   loopback[12] = 127;
   loopback[15] = 1;

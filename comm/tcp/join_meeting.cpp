@@ -154,7 +154,7 @@ class Joiner {
         send_all(socket.get(), std::as_bytes(std::span(&hello, 1)), soon(kAnswerTime));
     const std::optional<Answer> answer =
         said ? receive_answer(socket.get(), size_, soon(kAnswerTime)) : std::nullopt;
-    if (answer && is_of_another_user(socket.get())) {
+    if (answer && belongs_to_another_user(socket.get())) {
       problem_ = fmt::format("{} belongs to another user of this host", address.to_string());
       return std::nullopt;
     }

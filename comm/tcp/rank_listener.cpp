@@ -115,7 +115,7 @@ RankListener::State RankListener::read(Connection& connection) {
     return reject_it("it is a rank of another version of Lockstep");
   }
   if (connection.hello.key != key_) return reject_it("it is a rank of another job");
-  if (is_of_another_user(connection.socket.get())) {
+  if (belongs_to_another_user(connection.socket.get())) {
     return reject_it("it belongs to another user of this host");
   }
   return State::kAccepted;

@@ -63,7 +63,7 @@ std::optional<uid_t> owner_of(const Address& mine, const Address& other) {
   return owner_in("/proc/self/net/tcp6", ends(0));
 }
 
-bool is_of_this_host(const Address& address) {
+bool is_on_this_host(const Address& address) {
   if (address.is_loopback()) return true;
   const std::vector<Address> all = addresses_of_this_host();
   return std::ranges::any_of(all,
@@ -72,10 +72,10 @@ bool is_of_this_host(const Address& address) {
 
 }  // namespace
 
-bool is_of_another_user(int socket) {
+bool belongs_to_another_user(int socket) {
   const Address mine = Address::of_socket(socket);
   const Address peer = Address::of_peer(socket);
-  if (!is_of_this_host(peer)) return false;
+  if (!is_on_this_host(peer)) return false;
   const std::optional<uid_t> user = owner_of(peer, mine);
   if (user) return *user != ::geteuid();
   return owner_of(mine, peer).has_value();  // else there is no table, as in some sandboxes

@@ -195,7 +195,7 @@ class Unpickler {
     }
   }
 
-  // What would run code in Python.
+  // Handles the opcodes that would run code in Python.
   void call(uint8_t op) {
     switch (op) {
       case pickle::kGlobal: {
@@ -273,7 +273,7 @@ class Unpickler {
     stack_.push_back(found->second);
   }
 
-  // A value above the last mark.
+  // Returns the last value, which must be above the last mark.
   PickleRef top() const {
     const size_t floor = marks_.empty() ? 0 : marks_.back();
     if (stack_.size() <= floor) damaged("a value is missing");

@@ -61,7 +61,7 @@ struct ExchangeSummary {
   std::vector<Rank> ranks;  // by rank
   std::vector<BucketSeconds> buckets;
 
-  // Over ranks.
+  // The means over ranks.
   RankSeconds mean_seconds() const {
     RankSeconds sum;
     for (const Rank& rank : ranks) sum += rank.seconds;

@@ -43,8 +43,8 @@ struct BatchDivision {
   int64_t micro_steps = 1;  // A
   int64_t shards = 1;       // S, a micro-step
   int64_t bn_groups = 1;    // G, a micro-step
-  bool drop_last = false;   // data::BatchPlan's, as below
-  int64_t repeats = 1;
+  bool drop_last = false;   // as BatchPlan of data/batch_plan.h has it
+  int64_t repeats = 1;      // also BatchPlan's
   Device device = Device::kCpu;
 };
 

@@ -1,13 +1,17 @@
 #include "engine/state/training_state.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
+#include <concepts>
+#include <limits>
+#include <optional>
 #include <string_view>
 
 #include <fmt/core.h>
 
 #include "core/error.h"
 #include "core/words.h"
+#include "engine/state/position_fields.h"
 
 namespace lockstep {
 namespace {
@@ -27,27 +31,38 @@ class Reader {
  public:
   Reader(const Texts& texts, const std::string& file) : texts_(texts), file_(file) {}
 
-  bool has(const char* key) const { return texts_.contains(key); }
-  const std::string& text(const char* key) const {
+  const std::string& text(const std::string& key) const {
     const auto found = texts_.find(key);
     if (found == texts_.end()) refuse(file_, fmt::format("its metadata has no '{}'", key));
     return found->second;
   }
-  int64_t count(const char* key) const {
+  template <class T>
+  void operator()(const std::string& key, T& field) const {
     const std::string& value = text(key);
-    int64_t number = -1;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    constexpr int64_t kMost = int64_t{1} << 53;
-    if (error != std::errc{} || end != value.data() + value.size() || number < 0 ||
-        number > kMost) {
-      refuse(file_, fmt::format("'{}' is '{}'", key, printable(value)));
+    bool is_read = true;
+    if constexpr (std::same_as<T, std::string>) {
+      field = value;
+    } else if constexpr (std::integral<T>) {
+      constexpr int64_t kMost = std::min(int64_t{1} << 53, int64_t{std::numeric_limits<T>::max()});
+      const auto number = parse_int(value);
+      is_read = number && *number >= 0 && *number <= kMost;
+      if (is_read) field = static_cast<T>(*number);
+    } else {
+      const auto number = parse_float(value);
+      is_read = number && std::abs(*number) <= std::numeric_limits<T>::max();
+      if (is_read) field = static_cast<T>(*number);
     }
-    return number;
+    if (!is_read) refuse(file_, fmt::format("'{}' is '{}'", key, printable(value)));
   }
-  double number(const char* key) const {
-    const auto value = parse_float(text(key));
-    if (!value) refuse(file_, fmt::format("'{}' is '{}'", key, printable(text(key))));
-    return *value;
+  // Reads the state whose fields begin with `prefix`, if there is one.
+  template <class T>
+  void operator()(const std::string& prefix, std::optional<T>& state) const {
+    const auto found = texts_.lower_bound(prefix);
+    if (found == texts_.end() || !found->first.starts_with(prefix)) return;
+    for_each_field(state.emplace(), [&](const char* name, auto& field, Presence presence = {}) {
+      const std::string key = prefix + name;
+      if (presence != Presence::kMayBeAbsent || texts_.contains(key)) (*this)(key, field);
+    });
   }
 
  private:
@@ -55,57 +70,42 @@ class Reader {
   const std::string& file_;
 };
 
+template <class T>
+void put(const std::string& prefix, const std::optional<T>& state, Texts& texts) {
+  if (!state) return;
+  for_each_field(*state, [&]<class F>(const char* name, const F& field, Presence presence = {}) {
+    if constexpr (std::floating_point<F>) {
+      if (presence == Presence::kMayBeAbsent && !std::isfinite(field)) return;
+    }
+    texts[prefix + name] = fmt::format("{}", field);
+  });
+}
+
+constexpr const char* kSchedule = "schedule.";
+constexpr const char* kLossScale = "loss_scale.";
+
 }  // namespace
 
 Texts to_texts(const TrainingPosition& position) {
   Texts texts = {{"steps", std::to_string(position.steps)},
                  {"applied", std::to_string(position.applied)},
                  {"epoch", std::to_string(position.epoch)}};
-  if (const auto& schedule = position.schedule) {
-    texts["schedule.factor"] = fmt::format("{}", schedule->factor);
-    texts["schedule.bad_epochs"] = std::to_string(schedule->plateau.bad_epochs);
-    texts["schedule.metric"] = schedule->metric;
-    if (std::isfinite(schedule->plateau.best)) {
-      texts["schedule.best"] = fmt::format("{}", schedule->plateau.best);
-    }
-  }
-  if (const auto& scale = position.loss_scale) {
-    texts["scale"] = fmt::format("{}", scale->scale);
-    texts["scale.growth_tracker"] = std::to_string(scale->growth_tracker);
-    texts["scale.consecutive_skips"] = std::to_string(scale->consecutive_skips);
-    texts["scale.applied"] = std::to_string(scale->applied);
-    texts["scale.skipped"] = std::to_string(scale->skipped);
-  }
+  put(kSchedule, position.schedule, texts);
+  put(kLossScale, position.loss_scale, texts);
   return texts;
 }
 
 TrainingPosition position_of(const Texts& texts, const std::string& name) {
   const Reader read(texts, name);
   TrainingPosition position;
-  position.steps = read.count("steps");
-  position.applied = read.count("applied");
-  position.epoch = read.count("epoch");
+  read("steps", position.steps);
+  read("applied", position.applied);
+  read("epoch", position.epoch);
   if (position.applied > position.steps) refuse(name, "more steps are applied than taken");
-  if (read.has("schedule.factor")) {
-    ScheduleState& schedule = position.schedule.emplace();
-    schedule.factor = read.number("schedule.factor");
-    schedule.plateau.bad_epochs = read.count("schedule.bad_epochs");
-    schedule.metric = read.text("schedule.metric");
-    if (read.has("schedule.best")) schedule.plateau.best = read.number("schedule.best");
-  }
-  if (read.has("scale")) {
-    const kernels::LossScaleRule rule;
-    const int64_t tracker = read.count("scale.growth_tracker");
-    const int64_t skips = read.count("scale.consecutive_skips");
-    const auto scale = static_cast<float>(read.number("scale"));
-    if (!(scale > 0) || tracker >= rule.growth_interval || skips >= kMaxSkips) {
-      refuse(name, "its loss scale is out of range");
-    }
-    position.loss_scale = kernels::LossScaleState{.scale = scale,
-                                                  .growth_tracker = static_cast<int32_t>(tracker),
-                                                  .consecutive_skips = static_cast<int32_t>(skips),
-                                                  .applied = read.count("scale.applied"),
-                                                  .skipped = read.count("scale.skipped")};
+  read(kSchedule, position.schedule);
+  read(kLossScale, position.loss_scale);
+  if (position.loss_scale && !is_possible(*position.loss_scale)) {
+    refuse(name, "its loss scale is out of range");
   }
   return position;
 }

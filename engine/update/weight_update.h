@@ -42,7 +42,7 @@ struct UpdateHooks {
 // Owns the optimizer and its state. Thread safety: none.
 class WeightUpdate {
  public:
-  // `step_images`: of all ranks.
+  // `step_images`: images per step of all ranks together.
   WeightUpdate(const TrainingSettings& settings,
                int64_t step_images,
                Stream& stream,

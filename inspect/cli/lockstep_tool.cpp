@@ -33,7 +33,6 @@
 #include "inspect/trace/step_bounds.h"
 #include "inspect/weights/checkpoint_reports.h"
 #include "inspect/weights/export_weights.h"
-#include "inspect/weights/read_weights.h"
 #include "trainers/cli/programs.h"
 #include "trainers/flight/read_flight.h"
 #include "trainers/report/errors.h"

@@ -9,10 +9,9 @@
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/config/rank_machine.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/print.h"
-#include "trainers/report/rank_lines.h"
-#include "trainers/report/rank_place.h"
 
 namespace lockstep::trainers {
 

@@ -1,7 +1,7 @@
 #include "inspect/weights/export_weights.h"
 
 #include <optional>
-#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
@@ -12,9 +12,10 @@
 #include "data/torch_file/torch_file.h"
 #include "engine/state/state_tensors.h"
 #include "engine/state/weights_file.h"
-#include "inspect/weights/read_weights.h"
+#include "inspect/weights/export_weights.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/config/file_json.h"
+#include "trainers/config/run_files.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -106,6 +107,19 @@ std::string export_weights(const fs::path& from, const fs::path& to, const std::
                      to.string(),
                      exported.tensors.size(),
                      way_to_load(to, for_torch, scaler.has_value()));
+}
+
+namespace fs = std::filesystem;
+
+Safetensors read_weights(const fs::path& path) {
+  std::error_code no_run;
+  const fs::path newest = path / kCheckpointsFolder / kLastFile;
+  const fs::path& file = fs::exists(newest, no_run) ? newest : path;
+  try {
+    return data::is_torch_file(file) ? data::read_torch_file(file) : read_safetensors(file);
+  } catch (const EnvironmentError& error) {
+    throw CheckpointError(error.what(), error.why(), error.hint(), error.remedy());
+  }
 }
 
 }  // namespace lockstep::trainers

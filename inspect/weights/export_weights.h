@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "core/safetensors.h"
+
 namespace lockstep::trainers {
 
 // Writes the weights of the file `from`, which read_weights() must be able to read, to `to`. The
@@ -16,5 +18,10 @@ namespace lockstep::trainers {
 std::string export_weights(const std::filesystem::path& from,
                            const std::filesystem::path& to,
                            const std::string& prefix);
+
+// Reads a safetensors file or one of torch.save (data/torch_file/torch_file.h), told apart by
+// its content. A run directory stands for its newest checkpoint. Errors: CheckpointError for a file
+// that cannot be read.
+Safetensors read_weights(const std::filesystem::path& path);
 
 }  // namespace lockstep::trainers

@@ -96,7 +96,7 @@ bool takes_norm(const NormInput& x,
                 const Var& weight,
                 const Conv2dParams& params) {
   return x.sums.defined() && norm.params.activation == Activation::kRelu &&
-         norm.groups == BatchNormGroups::kOfTheBatch &&
+         norm.groups == BatchNormGroups::kPerGroup &&
          is_chosen(x.value, weight.value(), params, true);
 }
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/shared/thread_ranks.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 
 namespace lockstep::bench::synthetic_training_test {
 namespace {

@@ -11,7 +11,7 @@
 #include "data/torch_file/torch_file.h"
 #include "data/torch_file/zip_reader.h"
 #include "inspect/flight/describe_flight.h"
-#include "inspect/weights/read_weights.h"
+#include "inspect/weights/export_weights.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"

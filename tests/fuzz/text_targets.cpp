@@ -14,7 +14,6 @@
 #include "trainers/planner/plan_file.h"
 #include "trainers/report/event_file.h"
 #include "trainers/report/run_record.h"
-#include "trainers/report/run_record_reader.h"
 #include "trainers/timeline/read_trace.h"
 #include "trainers/timeline/trace_file.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "engine/state/state_tensors.h"
-#include "inspect/weights/read_weights.h"
+#include "inspect/weights/export_weights.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 

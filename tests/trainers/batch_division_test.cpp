@@ -7,7 +7,7 @@
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/report/flag_advice.h"
-#include "trainers/report/same_bits.h"
+#include "trainers/report/run_report.h"
 
 namespace lockstep::trainers::batch_division_test {
 namespace {

@@ -1,11 +1,10 @@
-#include "trainers/report/epoch_csv.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/report/run_log.h"
 
 namespace lockstep::trainers::epoch_csv_test {
 namespace {

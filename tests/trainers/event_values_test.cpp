@@ -1,5 +1,3 @@
-#include "trainers/report/event_values.h"
-
 #include <cmath>
 #include <span>
 #include <string>
@@ -10,7 +8,8 @@
 
 #include "data/codecs/decode_image.h"
 #include "tests/support/event_reader.h"
-#include "trainers/report/event_opening.h"
+#include "trainers/report/event_file.h"
+#include "trainers/report/run_events.h"
 
 namespace lockstep::trainers::event_values_test {
 namespace {

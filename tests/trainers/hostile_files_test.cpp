@@ -21,7 +21,7 @@
 #include "trainers/config/config_from_flags.h"
 #include "trainers/debug/planted_fault.h"
 #include "trainers/debug/replay_plan.h"
-#include "trainers/options/known_variables.h"
+#include "trainers/options/flag_table.h"
 #include "trainers/report/errors.h"
 
 namespace lockstep::trainers::attack_files_test {

@@ -8,7 +8,7 @@
 #include "engine/update/schedule.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/record_ranges.h"
+#include "trainers/checkpoint/checkpoint_record.h"
 
 namespace lockstep::trainers::attack_record_test {
 namespace {

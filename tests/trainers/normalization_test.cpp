@@ -1,5 +1,3 @@
-#include "trainers/config/normalization.h"
-
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -7,6 +5,7 @@
 
 #include "core/error.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/augmentation_config.h"
 
 namespace lockstep::trainers::normalization_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "trainers/checkpoint/output_classes.h"
-
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -11,6 +9,7 @@
 #include "tests/support/image_files.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/loop/training_data.h"
+#include "trainers/report/evaluation_record.h"
 
 namespace lockstep::trainers::output_classes_test {
 namespace {

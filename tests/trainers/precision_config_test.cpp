@@ -6,7 +6,8 @@
 
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/report/precision_text.h"
+#include "trainers/report/flag_advice.h"
+#include "trainers/report/run_report.h"
 
 namespace lockstep::trainers::precision_config_test {
 namespace {

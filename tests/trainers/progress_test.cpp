@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/words.h"
-#include "trainers/report/color.h"
 #include "trainers/report/console.h"
+#include "trainers/report/print.h"
 
 namespace lockstep::trainers::progress_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "trainers/report/rank_place.h"
-
 #include <csignal>
 
 #include <fmt/format.h>
@@ -7,8 +5,8 @@
 #include <unistd.h>
 
 #include "comm/shared/thread_ranks.h"
-#include "trainers/report/rank_lines.h"
-#include "trainers/report/stop_request.h"
+#include "trainers/config/rank_machine.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers::rank_place_test {
 namespace {
@@ -23,7 +21,7 @@ TEST(RankPlace, OfThisProcess) {
 TEST(StopHandlers, HaveAStackOfTheirOwn) {
   install_stop_handlers();
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
-    struct sigaction action{};
+    struct sigaction action {};
     ASSERT_EQ(sigaction(signal, nullptr, &action), 0);
     EXPECT_NE(action.sa_flags & SA_ONSTACK, 0);
     EXPECT_EQ(std::signal(signal, SIG_DFL), action.sa_handler);

@@ -1,5 +1,3 @@
-#include "trainers/checkpoint/recorded_flags.h"
-
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 #include "tests/trainers/tiny_run.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/loop/training_data.h"
+#include "trainers/report/evaluation_record.h"
 
 namespace lockstep::trainers::recorded_flags_test {
 namespace {
@@ -91,8 +90,9 @@ TEST(TakeFlags, NoneThatTheProgramLacksAndNoneThatCannotBe) {
   Options options = options_of("");
   take_flags(options, with({{"arch", "toy_net"}, {"cifar-stem", "false"}}), kEvaluate);
   EXPECT_EQ(options.text("arch"), "toy_net");
-  const auto error =
-      testing::usage_error([&] { take_flags(options, with({{"arch", "resnet18"}}), kEvaluate); });
+  const auto error = testing::usage_error([&] {
+    take_flags(options, with({{"arch", "resnet18"}}), kEvaluate);
+  });
   ASSERT_TRUE(error);
   EXPECT_STREQ(error->what(), "bad value: --arch resnet18");
 }

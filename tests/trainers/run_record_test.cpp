@@ -6,8 +6,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "trainers/report/run_record_reader.h"
-
 namespace lockstep::trainers::run_record_test {
 namespace {
 

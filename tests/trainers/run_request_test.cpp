@@ -7,7 +7,6 @@
 #include "tests/trainers/options_of.h"
 #include "trainers/config/config_from_flags.h"
 #include "trainers/config/rank_machine.h"
-#include "trainers/config/resolved_run.h"
 
 namespace lockstep::trainers::run_request_test {
 namespace {

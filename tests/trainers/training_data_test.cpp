@@ -8,8 +8,8 @@
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/config/augmentation_config.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/config/normalization.h"
 
 namespace lockstep::trainers::training_data_test {
 namespace {

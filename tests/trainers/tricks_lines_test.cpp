@@ -1,8 +1,8 @@
 // Item 0.19: the lines that tutorial 000's script prints.
-#include "trainers/report/tricks_lines.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "trainers/report/tutorial_lines.h"
 
 namespace lockstep::trainers::tricks_lines_test {
 namespace {

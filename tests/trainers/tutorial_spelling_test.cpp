@@ -1,10 +1,9 @@
 // Items 0.18 and 2.1: the flags of the tutorials' scripts, in the scripts' spelling.
-#include "trainers/options/tutorial_spelling.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
+#include "trainers/options/presets.h"
 
 namespace lockstep::trainers::tutorial_spelling_test {
 namespace {

@@ -1,9 +1,10 @@
 #include "trainers/checkpoint/checkpoint_record.h"
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <limits>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -11,19 +12,23 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "engine/state/position_fields.h"
 #include "engine/state/weights_file.h"
-#include "trainers/checkpoint/record_ranges.h"
-#include "trainers/checkpoint/state_texts.h"
 #include "trainers/config/file_json.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kMaxCounted = int64_t{1} << 53;  // beyond, doubles skip whole numbers
+constexpr int64_t kMaxImages = 1'000'000'000'000;  // of a step
+
 constexpr const char* kGradScalerKey = "grad_scaler";
 constexpr const char* kEarlyStoppingKey = "early_stopping";
 constexpr const char* kScheduleKey = "schedule";
+constexpr const char* kNoSchedule = "{}";
 constexpr const char* kSeedOrderKey = "seed_order";  // absent: the seed
 constexpr const char* kSeedWeightsKey = "seed_weights";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
@@ -34,25 +39,7 @@ constexpr const char* kAlgorithmKey = "algorithm";
 constexpr const char* kLaterKeys[] = {
     "cublaslt", "cudnn", "plan_choices", kOnednnIsaKey, kAlgorithmKey};
 
-template <class T, class Plain>
-concept Possibly = std::same_as<std::remove_const_t<T>, Plain>;  // const or not
-
-// Calls visit(name, field) for each field of a file, to write it or to read it.
-void for_each_field(Possibly<EpochSums> auto& sums, auto&& visit) {
-  visit("steps", sums.steps);
-  visit("images", sums.images);
-  visit("loss", sums.loss);
-  visit("correct1", sums.correct1);
-  visit("correct5", sums.correct5);
-}
-
-void for_each_field(Possibly<Evaluation> auto& evaluation, auto&& visit) {
-  visit("correct1", evaluation.correct1);
-  visit("correct5", evaluation.correct5);
-  visit("total", evaluation.total);
-  visit("loss", evaluation.loss);
-}
-
+using lockstep::for_each_field;
 // The fields that every file has.
 void for_each_field(Possibly<CheckpointRecord> auto& record, auto&& visit) {
   auto& [run, position, model_digest] = record;
@@ -84,34 +71,50 @@ std::string field_text(const T& field) {
   } else if constexpr (std::same_as<T, Texts>) {
     return Json(field).dump();
   } else {
-    Json json;
-    for_each_field(field, [&](const char* name, const auto& value) { json[name] = value; });
+    Json json = Json::object();
+    for_each_field(field,
+                   [&]<class Value>(const char* name, const Value& value, Presence presence = {}) {
+                     if constexpr (std::floating_point<Value>) {
+                       if (presence == Presence::kMayBeAbsent && !std::isfinite(value)) return;
+                     }
+                     json[name] = value;
+                   });
     return json.dump();
   }
 }
 
-bool read_number(const FileJson& json, int64_t& number) {
-  json.get_to(number);
-  return number >= 0;
+// Returns false for a number that no run has; throws an exception of Json's for another value.
+template <class T>
+bool read_value(const FileJson& json, T& value) {
+  if constexpr (std::same_as<T, float>) {
+    const auto number = json.get<double>();
+    value = static_cast<float>(std::clamp<double>(number, 0, std::numeric_limits<T>::max()));
+    return number == std::clamp<double>(number, 0, std::numeric_limits<T>::max());
+  } else {
+    json.get_to(value);
+    if constexpr (std::integral<T>) return value >= 0 && value <= kMaxCounted;
+    return true;
+  }
 }
-
-bool read_number(const FileJson& json, double& number) {
-  const bool nan = json.is_null();  // JSON has no NaN
-  number = nan ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
-  return true;
-}
-
-// Returns false, or throws an exception of Json's, for a value that is no such field's.
 template <class T>
 bool read_field(const FileJson& json, T& field) {
   bool understood = true;
   if constexpr (std::same_as<T, Texts>) {
     json.get_to(field);
   } else {
-    for_each_field(field, [&](const char* name, auto& value) {
-      understood = read_number(json.at(name), value) && understood;
+    for_each_field(field, [&]<class Value>(const char* name, Value& value, Presence presence = {}) {
+      if (presence == Presence::kMayBeAbsent && !json.contains(name)) return;
+      const FileJson& found = json.at(name);
+      if constexpr (std::same_as<Value, double>) {
+        if (presence == Presence::kNanAsNull && found.is_null()) {
+          value = std::numeric_limits<double>::quiet_NaN();
+          return;
+        }
+      }
+      understood = read_value(found, value) && understood;
     });
   }
+  if constexpr (std::same_as<T, kernels::LossScaleState>) understood &= is_possible(field);
   return understood;
 }
 
@@ -148,11 +151,9 @@ class Reader {
   }
 
   // Reads a key that may be absent; the field then keeps its value.
-  template <class Convert>
-  void read_if_there(const char* key, Convert&& convert, auto& field) const {
-    if (!metadata_.contains(key)) return;
-    field = converted(key, convert);
-    if (!field) refuse_value(key);
+  template <class T>
+  void read_if_there(const char* key, std::optional<T>& field) const {
+    if (metadata_.contains(key)) (*this)(key, field.emplace());
   }
 
   template <class Convert>
@@ -172,6 +173,55 @@ class Reader {
   const Texts& metadata_;
   const std::string& file_;
 };
+
+class Ranges {
+ public:
+  explicit Ranges(const std::string& file) : file_(file) {}
+
+  void expect(const char* name, int64_t value, int64_t min, int64_t max) const {
+    if (value >= min && value <= max) return;
+    refuse(file_, fmt::format("its '{}' is {}, expected {} to {}", name, value, min, max));
+  }
+  void expect_multiple(const char* name, int64_t value, const char* of, int64_t divisor) const {
+    if (value % divisor == 0) return;
+    refuse(file_, fmt::format("its '{}' is {}, no multiple of {}, {}", name, value, of, divisor));
+  }
+
+ private:
+  const std::string& file_;
+};
+
+void check_run(const RunIdentity& run, const Ranges& ranges) {
+  ranges.expect("global_batch", run.global_batch, 1, kMaxImages);
+  ranges.expect("micro_steps", run.micro_steps, 1, kMaxMicroSteps);
+  ranges.expect("shards", run.shards, 1, kMaxShards);
+  ranges.expect("bn_groups", run.bn_groups, 1, kMaxShards);
+  ranges.expect("start_epoch", run.start_epoch, 0, kMaxEpochs);
+  ranges.expect_multiple("shards", run.shards, "bn_groups", run.bn_groups);
+  ranges.expect_multiple("global_batch",
+                         run.global_batch,
+                         "bn_groups times micro_steps",
+                         run.bn_groups * run.micro_steps);
+}
+
+// Refuses numbers that no run has: they would divide by zero or overflow, or count work that was
+// not done. The digest shows that a file is as it was written, not that Lockstep wrote it.
+void check_ranges(const CheckpointRecord& record, const std::string& file) {
+  const Ranges ranges(file);
+  const auto& [run, position, digest] = record;
+  check_run(run, ranges);
+  ranges.expect("steps", position.steps, 0, kMaxCounted);
+  ranges.expect("applied_steps", position.applied, 0, position.steps);
+  ranges.expect("epoch", position.epoch, run.start_epoch, kMaxEpochs);
+  ranges.expect("epoch_sums.steps", position.sums.steps, 0, position.steps);
+  ranges.expect("epoch_sums.images", position.sums.images, 0, kMaxCounted);
+  ranges.expect("epoch_sums.correct1", position.sums.correct1, 0, position.sums.images);
+  ranges.expect("epoch_sums.correct5", position.sums.correct5, 0, position.sums.images);
+  ranges.expect("best.total", position.best.total, 0, kMaxCounted);
+  ranges.expect("best.correct1", position.best.correct1, 0, position.best.total);
+  ranges.expect("best.correct5", position.best.correct5, 0, position.best.total);
+  ranges.expect("best_epoch", position.best_epoch, 0, kMaxEpochs);
+}
 
 // Numbers may be spelled in several ways.
 bool same_value(const std::string& a, const std::string& b) {
@@ -215,9 +265,9 @@ Texts to_metadata(const CheckpointRecord& record) {
                  [&](const char* key, const auto& field) { metadata[key] = field_text(field); });
   metadata[kSeedOrderKey] = field_text(run.seeds.order);
   metadata[kSeedWeightsKey] = field_text(run.seeds.weights);
-  metadata[kScheduleKey] = to_text(position.schedule);
-  if (position.loss_scale) metadata[kGradScalerKey] = to_text(*position.loss_scale);
-  if (position.early_stopping) metadata[kEarlyStoppingKey] = to_text(*position.early_stopping);
+  metadata[kScheduleKey] = position.schedule ? field_text(*position.schedule) : kNoSchedule;
+  if (position.loss_scale) metadata[kGradScalerKey] = field_text(*position.loss_scale);
+  if (position.early_stopping) metadata[kEarlyStoppingKey] = field_text(*position.early_stopping);
   if (run.evaluation.is_known()) metadata[kEvaluationKey] = to_json(run.evaluation);
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
   for (const char* key : kLaterKeys) {
@@ -252,9 +302,9 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   for_each_field(record, read);
   record.run.evaluation = recorded_evaluation(metadata, file);
   TrainingPosition& position = record.position;
-  position.schedule = read.converted(kScheduleKey, schedule_state_of);
-  read.read_if_there(kGradScalerKey, loss_scale_state_of, position.loss_scale);
-  read.read_if_there(kEarlyStoppingKey, early_stopping_state_of, position.early_stopping);
+  if (read.text(kScheduleKey) != kNoSchedule) read.read_if_there(kScheduleKey, position.schedule);
+  read.read_if_there(kGradScalerKey, position.loss_scale);
+  read.read_if_there(kEarlyStoppingKey, position.early_stopping);
   Seeds& seeds = record.run.seeds;
   seeds.order = seeds.weights = seeds.run;
   if (metadata.contains(kSeedOrderKey)) read(kSeedOrderKey, seeds.order);
@@ -272,6 +322,20 @@ std::vector<std::string> differences(const RunIdentity& now, const RunIdentity& 
   compare(environment, before.environment, found);
   compare(comparable(now.settings), comparable(before.settings), found);
   return found;
+}
+
+void check_place(const TrainingPosition& position, int64_t steps_per_epoch) {
+  const int64_t before = position.epoch * steps_per_epoch;
+  if (position.sums.steps <= steps_per_epoch && position.steps == before + position.sums.steps)
+    return;
+  throw CheckpointError(
+      "the checkpoint's place in its run makes no sense",
+      fmt::format("it is after step {}, with {} steps of epoch {} done; an epoch has {} steps",
+                  position.steps,
+                  position.sums.steps,
+                  position.epoch,
+                  steps_per_epoch),
+      kAsWritten);
 }
 
 }  // namespace lockstep::trainers

@@ -49,7 +49,7 @@ Texts to_metadata(const CheckpointRecord& record);
 // Errors: CheckpointError, naming `file`, for another major version.
 void check_version(const Texts& metadata, const std::string& file);
 // Other keys are ignored. Errors: CheckpointError for text that to_metadata() does not write, and
-// those of check_ranges(). Requires: check_version().
+// for numbers that no run has. Requires: check_version().
 CheckpointRecord record_of(const Texts& metadata, const std::string& file);
 // Returns the evaluation's part of the record; one that is not known where the file has none.
 // Errors: as record_of().
@@ -58,5 +58,8 @@ EvaluationRecord recorded_evaluation(const Texts& metadata, const std::string& f
 // "isa is x86-64-v3, was x86-64-v4" for each difference between the runs' environments and
 // settings, except their epochs.
 std::vector<std::string> differences(const RunIdentity& now, const RunIdentity& before);
+
+// Errors: CheckpointError for a number of steps that does not lie in the current epoch.
+void check_place(const TrainingPosition& position, int64_t steps_per_epoch);
 
 }  // namespace lockstep::trainers

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "core/folder.h"
-#include "trainers/checkpoint/save_files.h"
 #include "trainers/checkpoint/snapshot.h"
 #include "trainers/report/console.h"
 

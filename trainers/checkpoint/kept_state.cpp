@@ -20,7 +20,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
-#include "trainers/checkpoint/save_files.h"
+#include "trainers/checkpoint/snapshot.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -166,7 +166,7 @@ bool kept_drop_last(const Options& options, const RunIdentity& before) {
   return dropped;
 }
 
-// Likewise the number of times that an image is shown in a row.
+// The number of times that an image is shown in a row changes it too.
 int64_t kept_repeats(const Options& options, const RunIdentity& before) {
   const auto found = before.settings.find("aug-repeats");
   const std::string was = found != before.settings.end() ? found->second : "1";

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trainers/checkpoint/checkpoint_file.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {

@@ -11,11 +11,10 @@
 #include "data/dataset.h"
 #include "engine/state/weights_file.h"
 #include "nn/module.h"
-#include "trainers/checkpoint/output_classes.h"
-#include "trainers/checkpoint/recorded_flags.h"
 #include "trainers/checkpoint/resume.h"
 #include "trainers/config/run_request.h"
 #include "trainers/options/command_line.h"
+#include "trainers/report/evaluation_record.h"
 #include "trainers/report/run_directory.h"
 
 namespace lockstep::trainers {

@@ -4,8 +4,6 @@
 #include "trainers/config/rank_machine.h"
 #include "trainers/machine/run_findings.h"
 #include "trainers/report/flag_advice.h"
-#include "trainers/report/precision_text.h"
-#include "trainers/report/rank_place.h"
 
 namespace lockstep::trainers {
 

@@ -3,7 +3,7 @@
 
 #include "engine/settings/batch_division.h"
 #include "trainers/cli/train_run.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers {

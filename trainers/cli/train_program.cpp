@@ -30,13 +30,12 @@
 #include "trainers/flight/last_words.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/config_file.h"
-#include "trainers/options/known_variables.h"
+#include "trainers/options/flag_table.h"
 #include "trainers/options/parser.h"
-#include "trainers/options/tutorial_spelling.h"
-#include "trainers/report/color.h"
+#include "trainers/options/presets.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/print.h"
-#include "trainers/report/stop_request.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -213,7 +212,7 @@ int run_train_program(Program program, int argc, char** argv) {
   install_stop_handlers();
   report_uncaught_errors();
   set_remedy_text(trainer_advice);
-  comm::tell_errors_by(report_lost_peer);
+  comm::set_error_report(report_lost_peer);
   const std::vector<std::string> argv_copy(argv, argv + argc);
   Options options;
   comm::Launch launch;

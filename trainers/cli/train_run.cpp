@@ -23,7 +23,7 @@
 #include "trainers/cli/start_warnings.h"
 #include "trainers/cli/weight_soundness.h"
 #include "trainers/config/rank_machine.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/loop/fit_to_images.h"
 #include "trainers/loop/run_observer.h"
 #include "trainers/loop/save_logits.h"
@@ -32,13 +32,9 @@
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/flag_advice.h"
-#include "trainers/report/precision_text.h"
 #include "trainers/report/print.h"
 #include "trainers/report/process.h"
-#include "trainers/report/rank_lines.h"
-#include "trainers/report/rank_place.h"
 #include "trainers/report/run_report.h"
-#include "trainers/report/tricks_lines.h"
 #include "trainers/report/tutorial_lines.h"
 
 namespace lockstep::trainers {

@@ -1,12 +1,13 @@
 #include <algorithm>
+#include <ctime>
 
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 
 #include "core/error.h"
 #include "core/words.h"
+#include "engine/step/step_inputs.h"
+#include "trainers/config/augmentation_config.h"
 #include "trainers/config/config_from_flags.h"
-#include "trainers/config/interpolations.h"
-#include "trainers/config/normalization.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/options/presets.h"
 
@@ -391,6 +392,17 @@ RunRequest make_run_request(const Options& options) {
   read_tensorboard(options, request);
   request.report = options.boolean("report");
   return request;
+}
+
+bool ResolvedRun::runs_as_graph() const {
+  return request.graph && fits_one_graph(request, batch, over_nccl());
+}
+
+std::string default_output_dir(const std::string& arch,
+                               int64_t ranks,
+                               std::chrono::system_clock::time_point start) {
+  const std::time_t utc = std::chrono::system_clock::to_time_t(start);
+  return fmt::format("runs/{:%Y%m%d-%H%M%S}-{}-n{}", fmt::gmtime(utc), arch, ranks);
 }
 
 }  // namespace lockstep::trainers

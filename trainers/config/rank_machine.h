@@ -1,8 +1,11 @@
-// A rank's share of its machine: device and threads.
+// Where each rank runs, and its share of its machine: device and threads.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "comm/launch.h"
 #include "core/communicator.h"
@@ -34,5 +37,28 @@ int64_t agreed_threads(const std::optional<int64_t>& asked,
 
 // Workers may poll only where each has a core to itself.
 bool may_spin(const comm::Launch& launch, int64_t threads);
+
+struct RankPlace {
+  std::string host;
+  int64_t pid = 0;
+  int local_rank = 0;
+  std::string device = {};  // "cpu", "cuda"
+  int64_t cores = 0;        // that this process may use; 0: not known
+};
+
+RankPlace this_place();  // but rank and device; host "unknown" where the system does not tell
+
+// The places of all ranks, by rank. A collective call.
+std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine);
+
+// Replaces the hosts' names by "host0", "host1", ....
+void number_hosts(std::span<RankPlace> places);
+// From then on, this_place() uses this host name. Call it before threads need it.
+void show_host_as(const std::string& name);
+
+// A line per host: "ranks on node7: 0 (local 0, cpu), 1 (local 1, cpu)".
+std::vector<std::string> host_lines(std::span<const RankPlace> places);
+// A line per rank under a line of headings.
+std::vector<std::string> rank_table(std::span<const RankPlace> places);
 
 }  // namespace lockstep::trainers

@@ -6,7 +6,7 @@
 namespace lockstep::trainers {
 
 inline constexpr const char* kRunFile = "run.json";            // trainers/report/run_record.h
-inline constexpr const char* kMetricsFile = "metrics.jsonl";   // likewise, a line per step
+inline constexpr const char* kMetricsFile = "metrics.jsonl";   // its lines, one per step
 inline constexpr const char* kMistakesFile = "mistakes.json";  // trainers/report/mistakes.h
 inline constexpr const char* kNumericsFile = "numerics.json";  // trainers/debug/numerics_report.h
 inline constexpr const char* kPlansFile = "plans.json";        // trainers/planner/plan_file.h

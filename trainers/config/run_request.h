@@ -1,13 +1,20 @@
-// Settings that a training run is asked for, typed and checked.
+// The settings that a training run is asked for, typed and checked, and the run that its ranks
+// settled on.
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "data/codecs/image.h"
 #include "data/photo_options.h"
+#include "engine/library_versions.h"
 #include "engine/observe/traced_steps.h"
 #include "engine/settings/batch_division.h"
+#include "engine/settings/choice_names.h"
 #include "engine/settings/early_stopping_config.h"
 #include "engine/settings/training_settings.h"
 #include "kernels/image/normalize_image.h"
@@ -22,6 +29,18 @@ inline constexpr BatchNames kBatchFlags = {.images = "--global-batch-size",
                                            .bn_groups = "--bn-groups",
                                            .repeats = "--aug-repeats",
                                            .drop_last = "--drop-last"};
+
+// How photos are resized, as flags spell it. None: one of the two, drawn for each image and epoch.
+using ChosenInterpolation = std::optional<data::Interpolation>;
+
+inline constexpr std::array kInterpolationNames = {
+    Named<ChosenInterpolation>(data::Interpolation::kBilinear, "bilinear"),
+    Named<ChosenInterpolation>(data::Interpolation::kBicubic, "bicubic"),
+    Named<ChosenInterpolation>(std::nullopt, "random")};
+
+inline std::string_view name_of(ChosenInterpolation chosen) {
+  return word_of(kInterpolationNames, chosen);
+}
 
 // Made once from the options. A file of weights that fixes more of a run leads to another request.
 struct RunRequest : TrainingSettings {
@@ -82,5 +101,27 @@ struct RunRequest : TrainingSettings {
   bool report = true;                   // report.html there, at the end
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 };
+
+// Made in one place, train_run(), and const from then on. The request is a member and not a base
+// class, so that each access says whether a value was asked for or settled, as in
+// `request.output_dir` and `output_dir`.
+struct ResolvedRun {
+  RunRequest request = {};
+  BatchDivision batch = {};
+  int64_t threads = 1;                  // T, per rank
+  std::string transport = "none";       // of gradients: connect()'s, or "nccl" or "ipc"
+  LibraryVersions cuda_libraries = {};  // those that compute
+  std::string plan_choices = {};        // digest of the engines in use; empty: all are the rule's
+  std::string output_dir = {};
+
+  bool over_nccl() const { return transport == "nccl"; }
+  bool over_ipc() const { return transport == "ipc"; }
+  bool runs_as_graph() const;  // where it was asked for and fits_one_graph()
+};
+
+// "runs/20260131-120000-convnet-n8".
+std::string default_output_dir(const std::string& arch,
+                               int64_t ranks,
+                               std::chrono::system_clock::time_point start);
 
 }  // namespace lockstep::trainers

@@ -1,8 +1,8 @@
 #include "trainers/loop/evaluation_outputs.h"
 
-#include "trainers/config/normalization.h"
+#include "trainers/config/augmentation_config.h"
 #include "trainers/loop/training_data.h"
-#include "trainers/report/stop_request.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 

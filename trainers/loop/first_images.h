@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "trainers/loop/training_parts.h"
-#include "trainers/report/event_values.h"
+#include "trainers/report/event_file.h"
 
 namespace lockstep::trainers {
 

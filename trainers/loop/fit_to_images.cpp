@@ -4,7 +4,7 @@
 
 #include "data/codecs/decode_image.h"
 #include "nn/whitening.h"
-#include "trainers/config/normalization.h"
+#include "trainers/config/augmentation_config.h"
 
 namespace lockstep::trainers {
 namespace {

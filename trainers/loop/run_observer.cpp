@@ -11,9 +11,9 @@
 #include "trainers/loop/weight_histograms.h"
 #include "trainers/report/console.h"
 #include "trainers/report/errors.h"
-#include "trainers/report/event_opening.h"
 #include "trainers/report/process.h"
-#include "trainers/report/tricks_lines.h"
+#include "trainers/report/run_events.h"
+#include "trainers/report/tutorial_lines.h"
 #include "trainers/timeline/write_trace.h"
 
 namespace lockstep::trainers {

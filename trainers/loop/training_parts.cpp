@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "trainers/checkpoint/record_ranges.h"
-#include "trainers/config/normalization.h"
+#include "trainers/checkpoint/checkpoint_record.h"
+#include "trainers/config/augmentation_config.h"
 #include "trainers/loop/evaluation_outputs.h"
 #include "trainers/loop/training_data.h"
-#include "trainers/report/stop_request.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -7,7 +7,7 @@
 #include "engine/observe/fault.h"
 #include "engine/step/step_inputs.h"
 #include "engine/training.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/report/console.h"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/communicator.h"
-#include "trainers/config/resolved_run.h"
 #include "trainers/config/run_request.h"
 #include "trainers/machine/finding.h"
 #include "trainers/options/command_line.h"

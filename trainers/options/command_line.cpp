@@ -11,7 +11,6 @@
 #include "trainers/options/config_file.h"
 #include "trainers/options/parser.h"
 #include "trainers/options/presets.h"
-#include "trainers/options/tutorial_spelling.h"
 
 namespace lockstep::trainers {
 namespace {

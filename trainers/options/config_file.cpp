@@ -150,7 +150,7 @@ class ConfigReader {
     line_ = 1;
   }
 
-  // With the = after it.
+  // Reads a key and the = after it.
   std::string key() {
     if (next() == '[') refuse_table();
     const bool is_quoted = next() == '"' || next() == '\'';

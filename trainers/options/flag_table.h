@@ -84,6 +84,11 @@ bool is_ranks_own(const Flag& flag);
 
 // "LOCKSTEP_BATCH_SIZE".
 std::string environment_name(const Flag& flag);
+// Checks the names of LOCKSTEP_* variables: a misspelled one would be ignored, and the run would
+// differ from what was asked for. `variables`: "NAME=value" each, null at the end, as `environ` has
+// them. Errors: UsageError, with the nearest name, for one that neither a flag, the library, a
+// script nor a test reads.
+void check_variables(const char* const* variables);
 
 // A flag of another trainer that has no counterpart here. It gets an answer instead of "unknown".
 struct ForeignFlag {

@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
-#include "trainers/options/tutorial_spelling.h"
+#include "trainers/options/presets.h"
 
 namespace lockstep::trainers {
 

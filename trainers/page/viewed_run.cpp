@@ -13,7 +13,7 @@
 #include "core/words.h"
 #include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
-#include "trainers/report/run_record_reader.h"
+#include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
 namespace {

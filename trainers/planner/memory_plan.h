@@ -6,7 +6,7 @@
 
 #include "core/communicator.h"
 #include "data/dataset.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/planner/dry_step.h"
 
 namespace lockstep::trainers {

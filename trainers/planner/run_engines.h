@@ -6,7 +6,7 @@
 
 #include "core/stream.h"
 #include "data/dataset.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/model/models.h"
 #include "trainers/planner/settle_engines.h"
 #include "trainers/report/console.h"

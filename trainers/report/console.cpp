@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/words.h"
-#include "trainers/report/color.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/print.h"
 

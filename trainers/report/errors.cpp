@@ -28,7 +28,6 @@
 #include "core/memory_limit.h"
 #include "core/words.h"
 #include "engine/observe/rank_process.h"
-#include "trainers/report/color.h"
 #include "trainers/report/print.h"
 #include "trainers/report/run_record.h"
 

@@ -45,7 +45,7 @@ int end_output(int code);
 // is reported as the rank's own and ends the process with its exit code.
 void report_uncaught_errors();
 
-// Reports an error that names its rank, as comm::tell_errors_by() wants it.
+// Reports an error that names its rank, as comm::set_error_report() wants it.
 void report_lost_peer(const Error& error);
 
 // Reports an error from before the ranks meet; only rank 0 prints it. The other ranks return a

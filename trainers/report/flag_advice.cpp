@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "core/dtype.h"
 #include "core/error.h"
 #include "core/words.h"
 
@@ -130,6 +131,25 @@ std::vector<std::string> run_advice(const RunRequest& request,
     if (advice) lines.push_back("lockstep: warning: " + *advice);
   }
   return lines;
+}
+
+std::vector<std::string> notes_on(const PrecisionConfig& config, int64_t images, bool native_bf16) {
+  std::vector<std::string> notes;
+  if (!config.is_mixed()) return notes;
+  if (config.dtype == Dtype::kF16 || !native_bf16) {
+    notes.push_back(
+        fmt::format("note: this processor has no {} arithmetic: it computes in f32 and rounds, "
+                    "which is slower{}",
+                    name_of(config.dtype),
+                    native_bf16 ? " than --dtype bf16" : " than --opt-level O0"));
+  }
+  if (images % 8 != 0) {
+    notes.push_back(fmt::format(
+        "note: {} images per rank are not a multiple of 8: 16-bit units take 8 values at once; "
+        "the rest is slower",
+        images));
+  }
+  return notes;
 }
 
 }  // namespace lockstep::trainers

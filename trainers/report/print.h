@@ -1,6 +1,7 @@
 // Writes to the standard streams.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -25,5 +26,22 @@ struct TerminalSize {
 
 // The size of the terminal behind `to`; nothing where it is none, or does not say.
 std::optional<TerminalSize> terminal_size(std::FILE* to);
+
+// --color. kAuto means color where the stream is a terminal that shows color and NO_COLOR is empty.
+// Under mpirun a rank's standard output is a terminal even where it goes into a file, so there
+// LOCKSTEP_COLOR must be set.
+enum class ColorChoice : uint8_t { kAuto, kAlways, kNever };
+ColorChoice color_choice(std::string_view flag);
+
+// Chooses for the whole process; the default is kAuto.
+void choose_color(ColorChoice choice, bool launched);
+
+bool shows_color(std::FILE* to);
+
+// Returns `text` for this stream: unchanged, or with its labels in color.
+std::string painted(std::FILE* to, std::string_view text);
+
+// Returns `text` with the labels of each line in color.
+std::string with_color(std::string_view text);
 
 }  // namespace lockstep::trainers

@@ -21,10 +21,10 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
+#include "trainers/config/rank_machine.h"
 #include "trainers/config/run_files.h"
 #include "trainers/report/mistakes.h"
 #include "trainers/report/process.h"
-#include "trainers/report/rank_place.h"
 #include "trainers/report/run_events.h"
 
 namespace lockstep::trainers {

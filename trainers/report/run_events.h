@@ -14,7 +14,7 @@
 #include "engine/results/training_result.h"
 #include "trainers/report/console.h"
 #include "trainers/report/event_file.h"
-#include "trainers/report/event_values.h"
+#include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
 
@@ -79,5 +79,9 @@ class RunEvents {
 
 // Removes the event files of a run in `folder`, and the folders made for them.
 void remove_events(const std::filesystem::path& folder);
+
+// Returns the settings that --help shows or that were set as columns of the table of runs, and the
+// command line and all flags as texts.
+EventOpening event_opening(const RunRecord& record);
 
 }  // namespace lockstep::trainers

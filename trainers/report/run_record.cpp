@@ -1,19 +1,133 @@
 #include "trainers/report/run_record.h"
 
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+#include <stdexcept>
 #include <type_traits>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "core/digest.h"
+#include "core/words.h"
+#include "engine/state/position_fields.h"
+#include "trainers/config/file_json.h"
 #include "trainers/report/process.h"
-#include "trainers/report/same_bits.h"
+#include "trainers/report/run_report.h"
 
 namespace lockstep::trainers {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedFileJson;
+using Time = std::chrono::system_clock::time_point;
+
+// What a reader does without a member, and where a writer puts null.
+enum class Member : uint8_t {
+  kAlways,
+  kLater,       // older versions lack it: it keeps its default
+  kEmptyIsNull  // a text
+};
+
+// The functions below call visit(name, field) for each field of run.json, in its order, to write it
+// or to read it.
+void for_each_field(Possibly<BucketSize> auto& bucket, auto&& visit) {
+  visit("tensors", bucket.tensors);
+  visit("bytes", bucket.bytes);
+}
+void for_each_field(Possibly<RunPlan> auto& plan, auto&& visit) {
+  visit("global_batch", plan.global_batch);
+  visit("micro_steps", plan.micro_steps);
+  visit("shards", plan.shards);
+  visit("bn_groups", plan.bn_groups);
+  visit("algorithm", plan.algorithm);
+  visit("transport", plan.transport);
+  visit("wire", plan.wire);
+  visit("predivide", plan.predivide);
+  visit("overlap", plan.overlap);
+  visit("buckets", plan.buckets);
+  visit("plan_choices", plan.plan_choices, Member::kEmptyIsNull);
+  visit("steps_per_epoch", plan.steps_per_epoch, Member::kLater);
+  visit("last_step", plan.last_step, Member::kLater);
+  visit("same_bits_on", plan.same_bits);
+}
+void for_each_field(Possibly<RankRecord> auto& rank, auto&& visit) {
+  visit("host", rank.host);
+  visit("device", rank.device);
+  visit("threads", rank.threads);
+  visit("local_rank", rank.local_rank, Member::kLater);
+  visit("cores", rank.cores, Member::kLater);
+  visit("peak_bytes", rank.peak_bytes);
+  visit("device_peak_bytes", rank.device_peak_bytes);
+}
+void for_each_field(Possibly<ResumedFrom> auto& from, auto&& visit) {
+  visit("file", from.file);
+  visit("step", from.step);
+}
+void for_each_field(Possibly<FinalMetrics> auto& metrics, auto&& visit) {  // but the evaluation
+  visit("images_per_s", metrics.images_per_s);
+  visit("wall_s", metrics.wall_s);
+  visit("first_step_s", metrics.first_step_s);
+}
+void for_each_field(Possibly<ExchangeSummary::Rank> auto& rank, auto&& visit) {
+  visit("own_s", rank.seconds.own);
+  visit("exposed_s", rank.seconds.exposed);
+  visit("hidden_s", rank.seconds.hidden);
+  visit("moved_bytes", rank.moved_bytes);
+  visit("reduced_bytes", rank.reduced_bytes);
+  visit("images", rank.images, Member::kLater);
+}
+void for_each_field(Possibly<ExchangeSummary::BucketSeconds> auto& bucket, auto&& visit) {
+  visit("ready_s", bucket.ready);
+  visit("start_s", bucket.start);
+  visit("end_s", bucket.end);
+}
+void for_each_field(Possibly<StepTimes::Bin> auto& bin, auto&& visit) {
+  visit("from_s", bin.low_s);
+  visit("to_s", bin.high_s);
+  visit("steps", bin.count);
+}
+void for_each_field(Possibly<ExchangeSummary> auto& summary, auto&& visit) {
+  const std::string averaged =
+      "over the steps after the first; buckets: on rank 0, since its step began";
+  const RankSeconds mean = summary.mean_seconds();
+  visit("averaged", averaged);  // constants are not read back
+  visit("exposed_s", mean.exposed);
+  visit("hidden_s", mean.hidden);
+  visit("ranks", summary.ranks);
+  visit("buckets", summary.buckets);
+}
+void for_each_field(Possibly<RunRecord> auto& record, auto&& visit) {  // but the digest
+  visit("argv", record.argv);
+  visit("flags", record.flags);
+  visit("versions", record.versions);
+  visit("ranks", record.ranks);
+  visit("data_digest", record.data_digest);
+  visit("left_out", record.left_out, Member::kLater);
+  visit("seed", record.plan.seeds.run);
+  visit("seed_order", record.plan.seeds.order, Member::kLater);
+  visit("seed_weights", record.plan.seeds.weights, Member::kLater);
+  visit("run", record.plan);
+  visit("evaluation", record.evaluation, Member::kLater);
+  visit("resumed", record.resumed);
+  visit("start", record.start);
+  visit("end", record.end);
+  visit("exit_code", record.exit_code);
+  visit("final", record.final_metrics);
+  visit("early_stop_epoch", record.early_stop_epoch);
+  visit("skipped_steps", record.skipped_steps);
+  visit("communication", record.communication);
+  visit("step_times", record.step_times);
+}
+template <class T>
+concept HasFields = requires(T& value) {
+  for_each_field(value, [](auto&&...) {});
+};
+template <class T>
+concept Optional = requires(T& value) {
+  value.has_value();
+};
 
 std::string dump(const Json& json, int indent) {
   const bool is_line = indent < 0;  // which a terminal may get
@@ -25,104 +139,137 @@ void put(Json& object, std::string_view name, double value) {
   if (!std::isfinite(value)) object["nonfinite"] = true;
 }
 
-template <class T, class Convert>
-Json or_null(const std::optional<T>& value, Convert&& convert) {
-  return value ? Json(convert(*value)) : Json();
-}
-
-Json json_of(const FinalMetrics& metrics) {
-  Json json = Json::object();
-  if (const std::optional<Evaluation>& evaluation = metrics.evaluation) {
-    put(json, "acc1", evaluation->acc1());
-    put(json, "acc5", evaluation->acc5());
-    put(json, "loss", evaluation->loss);
-    json["correct"] = evaluation->correct1;
-    json["total"] = evaluation->total;
-  }
-  json["images_per_s"] = or_null(metrics.images_per_s, [](double speed) { return speed; });
-  put(json, "wall_s", metrics.wall_s);
-  put(json, "first_step_s", metrics.first_step_s);
-  return json;
-}
-
-Json json_of(const std::vector<ResolvedFlag>& flags) {
-  Json json = Json::object();
-  for (const ResolvedFlag& flag : flags) {
-    json[flag.name] = {{"value", flag.value}, {"origin", flag.origin}};
-  }
-  return json;
-}
-
-Json json_of(const std::vector<RankRecord>& ranks) {
-  Json json = Json::array();
-  for (const RankRecord& rank : ranks) {
-    json.push_back(
-        {{"host", rank.host},
-         {"device", rank.device},
-         {"threads", rank.threads},
-         {"local_rank", rank.local_rank},
-         {"cores", rank.cores},
-         {"peak_bytes", rank.peak_bytes ? Json(*rank.peak_bytes) : Json()},
-         {"device_peak_bytes", rank.device_peak_bytes ? Json(*rank.device_peak_bytes) : Json()}});
-  }
-  return json;
-}
-
-Json json_of(const RunPlan& plan) {
-  Json json = Json::object();
-  json["global_batch"] = plan.global_batch;
-  json["micro_steps"] = plan.micro_steps;
-  json["shards"] = plan.shards;
-  json["bn_groups"] = plan.bn_groups;
-  json["algorithm"] = plan.algorithm;
-  json["transport"] = plan.transport;
-  json["wire"] = plan.wire;
-  json["predivide"] = plan.predivide;
-  json["overlap"] = plan.overlap;
-  json["buckets"] = Json::array();
-  for (const BucketSize& bucket : plan.buckets) {
-    json["buckets"].push_back({{"tensors", bucket.tensors}, {"bytes", bucket.bytes}});
-  }
-  json["plan_choices"] = plan.plan_choices.empty() ? Json() : Json(plan.plan_choices);
-  json["steps_per_epoch"] = plan.steps_per_epoch;
-  json["last_step"] = plan.last_step;
-  json["same_bits_on"] = plan.same_bits;
-  return json;
-}
-
-Json json_of(const ExchangeSummary& summary) {
-  Json json = {
-      {"averaged", "over the steps after the first; buckets: on rank 0, since its step began"}};
-  const RankSeconds mean = summary.mean_seconds();
-  json["exposed_s"] = mean.exposed;
-  json["hidden_s"] = mean.hidden;
-  json["ranks"] = Json::array();
-  for (const ExchangeSummary::Rank& rank : summary.ranks) {
-    json["ranks"].push_back({{"own_s", rank.seconds.own},
-                             {"exposed_s", rank.seconds.exposed},
-                             {"hidden_s", rank.seconds.hidden},
-                             {"moved_bytes", rank.moved_bytes},
-                             {"reduced_bytes", rank.reduced_bytes},
-                             {"images", rank.images}});
-  }
-  json["buckets"] = Json::array();
-  for (const ExchangeSummary::BucketSeconds& bucket : summary.buckets) {
-    json["buckets"].push_back(
-        {{"ready_s", bucket.ready}, {"start_s", bucket.start}, {"end_s", bucket.end}});
-  }
-  return json;
-}
-
-Json json_of(const StepTimes& times) {
-  Json json = Json::array();
-  for (const StepTimes::Bin& bin : times.bins()) {
-    json.push_back({{"from_s", bin.low_s}, {"to_s", bin.high_s}, {"steps", bin.count}});
-  }
-  return json;
-}
-
 Json json_of(const Error& error, int rank) {
   return {{"what", error.what()}, {"why", error.why()}, {"try", advice_of(error)}, {"rank", rank}};
+}
+
+void put_evaluation(Json& json, const std::optional<Evaluation>& evaluation) {
+  if (!evaluation) return;
+  put(json, "acc1", evaluation->acc1());
+  put(json, "acc5", evaluation->acc5());
+  put(json, "loss", evaluation->loss);
+  json["correct"] = evaluation->correct1;
+  json["total"] = evaluation->total;
+}
+
+template <class T>
+Json json_of(const T& value) {
+  Json json;
+  if constexpr (Optional<T>) {
+    if (value) json = json_of(*value);
+  } else if constexpr (std::is_same_v<T, Time>) {
+    json = utc_text(value);
+  } else if constexpr (std::is_same_v<T, EvaluationRecord>) {
+    json = Json::parse(to_json(value));
+  } else if constexpr (std::is_same_v<T, StepTimes>) {
+    json = json_of(value.bins());
+  } else if constexpr (std::is_same_v<T, std::vector<ResolvedFlag>>) {
+    json = Json::object();
+    for (const ResolvedFlag& flag : value) {
+      json[flag.name] = {{"value", flag.value}, {"origin", flag.origin}};
+    }
+  } else if constexpr (requires { requires HasFields<typename T::value_type>; }) {
+    json = Json::array();
+    for (const auto& each : value) json.push_back(json_of(each));
+  } else if constexpr (HasFields<T>) {
+    json = Json::object();
+    if constexpr (std::is_same_v<T, FinalMetrics>) put_evaluation(json, value.evaluation);
+    for_each_field(value, [&]<class F>(const char* name, const F& field, Member member = {}) {
+      if constexpr (std::is_same_v<F, double>) {
+        put(json, name, field);
+      } else {
+        json[name] = json_of(field);
+        if (member == Member::kEmptyIsNull && json[name] == "") json[name] = nullptr;
+      }
+    });
+  } else {
+    json = value;
+  }
+  return json;
+}
+
+// A number that was not finite is null in the file.
+double number(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  const bool is_known = found != object.end() && !found->is_null();
+  return is_known ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+Time time_of(const std::string& utc) {
+  std::tm time{};
+  if (strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time) == nullptr) return {};
+  constexpr auto kEnd =
+      std::chrono::duration_cast<std::chrono::seconds>(Time::max().time_since_epoch());
+  const time_t seconds = timegm(&time);  // a year of four digits may be beyond what a Time holds
+  return std::abs(seconds) < kEnd.count() ? std::chrono::system_clock::from_time_t(seconds)
+                                          : Time{};
+}
+
+StepTimes step_times_of(const std::vector<StepTimes::Bin>& bins) {
+  const std::optional<StepTimes> times = StepTimes::of(bins);
+  if (!times) throw std::domain_error("its step_times are no times");
+  return *times;
+}
+
+std::optional<Evaluation> evaluation_of(const Json& json) {
+  if (json.value("total", Json()).is_null()) return std::nullopt;
+  Evaluation evaluation{
+      .correct1 = json.at("correct"), .total = json.at("total"), .loss = number(json, "loss")};
+  evaluation.correct5 =
+      std::llround(number(json, "acc5") * static_cast<double>(evaluation.total) / 100);
+  return evaluation;
+}
+
+template <class T>
+void read(const Json& json, T& value) {
+  if constexpr (Optional<T>) {
+    read(json, value.emplace());
+  } else if constexpr (std::is_same_v<T, Time>) {
+    value = time_of(json);
+  } else if constexpr (std::is_same_v<T, EvaluationRecord>) {
+    value = evaluation_record_of(json.dump());
+  } else if constexpr (std::is_same_v<T, StepTimes>) {
+    std::vector<StepTimes::Bin> bins;
+    read(json, bins);
+    value = step_times_of(bins);
+  } else if constexpr (std::is_same_v<T, std::vector<ResolvedFlag>>) {
+    for (const auto& [name, flag] : json.items()) {
+      value.push_back({name, flag.at("value"), flag.at("origin")});
+    }
+  } else if constexpr (requires { requires HasFields<typename T::value_type>; }) {
+    for (const Json& each : json) read(each, value.emplace_back());
+  } else if constexpr (HasFields<T>) {
+    for_each_field(value, [&]<class F>(const char* name, F& field, Member member = {}) {
+      const auto found = json.find(name);
+      const bool is_there = found != json.end() && !found->is_null();
+      if constexpr (std::is_same_v<F, double>) {
+        field = number(json, name);
+      } else if constexpr (!std::is_const_v<F>) {
+        const bool may_lack = Optional<F> || member != Member::kAlways;
+        if (is_there || !may_lack) read(json.at(name), field);
+      }
+    });
+    if constexpr (std::is_same_v<T, FinalMetrics>) value.evaluation = evaluation_of(json);
+  } else {
+    json.get_to(value);
+  }
+}
+
+RunRecord record_of(const Json& json) {
+  RunRecord record;
+  read(json, record);
+  Seeds& seeds = record.plan.seeds;
+  if (!json.contains("seed_order")) seeds.order = seeds.run;  // older versions had one
+  if (!json.contains("seed_weights")) seeds.weights = seeds.run;
+  if (const auto digest = json.find("digest"); digest != json.end() && !digest->is_null()) {
+    record.digest = std::stoull(digest->get<std::string>(), nullptr, 16);
+  }
+  return record;
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw DataError(
+      fmt::format("cannot read the record {}", printable(file)), why, "the folder of another run");
 }
 
 }  // namespace
@@ -174,35 +321,33 @@ std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan) {
 }
 
 std::string to_json(const RunRecord& record) {
-  Json json = Json::object();
-  json["schema_version"] = RunRecord::kSchemaVersion;
-  json["argv"] = record.argv;
-  json["flags"] = json_of(record.flags);
-  json["versions"] = record.versions;
-  json["ranks"] = json_of(record.ranks);
-  json["data_digest"] = record.data_digest;
-  json["left_out"] = record.left_out;
-  json["seed"] = record.plan.seeds.run;
-  json["seed_order"] = record.plan.seeds.order;
-  json["seed_weights"] = record.plan.seeds.weights;
-  json["run"] = json_of(record.plan);
-  json["evaluation"] = Json::parse(to_json(record.evaluation));
-  json["resumed"] = or_null(record.resumed, [](const ResumedFrom& from) {
-    return Json{{"file", from.file}, {"step", from.step}};
-  });
-  json["start"] = utc_text(record.start);
-  json["end"] = or_null(record.end, utc_text);
-  json["exit_code"] =
-      or_null(record.exit_code, [](ExitCode code) { return static_cast<int>(code); });
-  json["final"] = or_null(record.final_metrics, [](const FinalMetrics& m) { return json_of(m); });
-  json["early_stop_epoch"] = record.early_stop_epoch ? Json(*record.early_stop_epoch) : Json();
-  json["skipped_steps"] = record.skipped_steps ? Json(*record.skipped_steps) : Json();
-  json["communication"] = or_null(record.communication,
-                                  [](const ExchangeSummary& summary) { return json_of(summary); });
-  json["step_times"] =
-      or_null(record.step_times, [](const StepTimes& times) { return json_of(times); });
-  json["digest"] = or_null(record.digest, to_hex);
+  Json json = {{"schema_version", RunRecord::kSchemaVersion}};
+  json.update(json_of(record));
+  json["digest"] = record.digest ? Json(to_hex(*record.digest)) : Json();
   return dump(json, 2);
+}
+
+RunRecord run_record_of(const std::string& json, const std::string& file) {
+  try {
+    const auto parsed = parse_file<Json>(json);
+    if (!parsed.is_object()) refuse(file, "it is not a JSON object");
+    const Json version = parsed.value("schema_version", Json());
+    if (version != RunRecord::kSchemaVersion) {
+      refuse(file,
+             fmt::format("its schema_version is {}, this program reads {}",
+                         printable(version.dump()),
+                         RunRecord::kSchemaVersion));
+    }
+    return record_of(parsed);
+  } catch (const Json::parse_error&) {
+    refuse(file, "it is not a JSON object");
+  } catch (const Json::exception& error) {
+    refuse(file, printable(error.what()));
+  } catch (const std::domain_error& error) {
+    refuse(file, error.what());
+  } catch (const std::logic_error&) {  // of std::stoull
+    refuse(file, "its digest is not a hexadecimal number");
+  }
 }
 
 std::string summary_json(const RunRecord& record,
@@ -215,15 +360,14 @@ std::string summary_json(const RunRecord& record,
   json["steps"] = result.steps;
   json["skipped_steps"] = result.skipped.count;
   json["stopped"] = result.stopped;
-  json["exit_code"] =
-      or_null(record.exit_code, [](ExitCode code) { return static_cast<int>(code); });
-  json["final"] = or_null(record.final_metrics, [](const FinalMetrics& m) { return json_of(m); });
+  json["exit_code"] = json_of(record.exit_code);
+  json["final"] = json_of(record.final_metrics);
   const bool has_best = result.best.total > 0;
   json["best"] =
       has_best ? Json{{"acc1", result.best.acc1()}, {"epoch", result.best.epoch}} : Json();
-  json["digest"] = or_null(record.digest, to_hex);
-  json["error"] =
-      or_null(failure_of(result, directory), [](const Error& error) { return json_of(error, 0); });
+  json["digest"] = record.digest ? Json(to_hex(*record.digest)) : Json();
+  const std::optional<Error> failure = failure_of(result, directory);
+  json["error"] = failure ? json_of(*failure, 0) : Json();
   return dump(json, -1);
 }
 

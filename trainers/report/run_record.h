@@ -15,7 +15,7 @@
 #include "comm/handshake.h"
 #include "core/error.h"
 #include "engine/results/training_result.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/options/command_line.h"
 #include "trainers/report/evaluation_record.h"
 
@@ -108,6 +108,10 @@ struct Metric {
 // Numbers that are not finite become null, and their object then says "nonfinite": true. In text,
 // bytes that are not UTF-8 become U+FFFD.
 std::string to_json(const RunRecord& record);  // indented, ends in a newline
+// Parses the record that to_json() wrote, by this version or an older one of the same schema.
+// Members that an older version lacks keep their defaults. `file` is named in errors.
+// Errors: DataError for text that is no run.json, and for another schema version.
+RunRecord run_record_of(const std::string& json, const std::string& file);
 // The summary of --json: figures of the run and its directory. One line, ends in a newline.
 std::string summary_json(const RunRecord& record,
                          const std::string& directory,

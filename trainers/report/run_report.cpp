@@ -1,8 +1,10 @@
 #include "trainers/report/run_report.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "comm/nccl/connect.h"
 #include "core/cuda/device.h"
@@ -12,8 +14,7 @@
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/report/number_text.h"
-#include "trainers/report/same_bits.h"
-#include "trainers/report/stop_request.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -229,6 +230,100 @@ void report_end(Console& console,
   }
   console.result(fmt::format("record  {}/run.json", folder));
   console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object per line)", folder));
+}
+
+std::vector<std::string> explain(const PrecisionConfig& config) {
+  const std::string_view half = config.is_mixed() ? name_of(config.dtype) : "f32";
+  const std::string_view stored = config.level == OptLevel::kO1 ? "f32" : half;
+  const std::string_view cast = config.level == OptLevel::kO1 ? ", cast for each use" : "";
+  const auto parameter = [&](bool in_f32) {
+    if (in_f32 || !config.is_mixed()) return std::string("f32");
+    return fmt::format("{} values", half);
+  };
+  std::vector<std::string> lines = {
+      fmt::format("precision of --opt-level {}", name_of(config.level)),
+      fmt::format("  images and activations             {}", stored),
+      fmt::format("  conv, linear: input and result     {}{}", half, cast),
+      fmt::format("  conv, linear: weights they read    {}", half),
+      "  conv, linear: sums of products     f32",
+      "  batch norm: statistics             f32",
+      fmt::format("  batch norm: input and result       {}", stored),
+      fmt::format("  relu, gelu, add, pools             {}, as their input", stored),
+      fmt::format("  softmax, cross-entropy             f32, from logits in {}", half),
+      "  gradients of activations           as the activations",
+      "  gradients of parameters            f32",
+      fmt::format("  weights that the optimizer updates {}", parameter(config.master_weights)),
+      fmt::format("  batch norm: parameters             {}", parameter(config.keep_batchnorm_fp32)),
+      "  optimizer state                    f32"};
+  lines.push_back(
+      !config.loss_scaling ? "  loss scale                         1"
+      : config.loss_scaling->dynamic
+          ? fmt::format("  loss scale                         dynamic, from {:g}",
+                        config.loss_scaling->initial)
+          : fmt::format("  loss scale                         {:g}", config.loss_scaling->initial));
+  return lines;
+}
+
+namespace {
+
+constexpr std::array<int64_t, 4> kUsualRanks = {1, 2, 4, 8};
+
+// "512 images per step in 4 micro-steps, 8 shards, 8 BN groups".
+std::string cut_text(const BatchDivision& batch) {
+  std::string text = counted(batch.images, "image") + " per step";
+  if (batch.micro_steps > 1) text += fmt::format(" in {} micro-steps", batch.micro_steps);
+  return fmt::format(
+      "{}, {}, {}", text, counted(batch.shards, "shard"), counted(batch.bn_groups, "BN group"));
+}
+
+std::string without_tree(const ExchangeConfig& exchange, const std::string& run) {
+  if (exchange.algorithm == Algorithm::kNone) {
+    return fmt::format(
+        "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, rank "
+        "0's are evaluated and saved ({})",
+        run);
+  }
+  return fmt::format(
+      "same bits: off, --algorithm {} sums in an order that depends on the number of ranks ({}); "
+      "on with --algorithm tree",
+      algorithm_name(exchange),
+      run);
+}
+
+}  // namespace
+
+std::vector<int64_t> same_bits_ranks(const BatchDivision& batch, const ExchangeConfig& exchange) {
+  if (!exchange.keeps_bits()) return {};
+  std::vector<int64_t> counts(kUsualRanks.begin(), kUsualRanks.end());
+  if (std::find(counts.begin(), counts.end(), batch.ranks) == counts.end()) {
+    counts.push_back(batch.ranks);
+    std::sort(counts.begin(), counts.end());
+  }
+  std::erase_if(counts, [&](int64_t ranks) { return !shares_subtrees(batch, ranks); });
+  return counts;
+}
+
+std::string same_bits_text(const BatchDivision& batch, const ExchangeConfig& exchange) {
+  const std::string cut = cut_text(batch);
+  if (!exchange.keeps_bits()) return without_tree(exchange, cut);
+  if (!shares_subtrees(batch, batch.ranks)) {
+    std::string text = fmt::format(
+        "same bits: off, {} ranks cannot share the shards as subtrees ({})", batch.ranks, cut);
+    const int64_t shards = shards_for(batch, std::array{batch.ranks});
+    if (shards != 0) text += fmt::format("; on with --shards {}", shards);
+    return text;
+  }
+  const std::vector<int64_t> counts = same_bits_ranks(batch, exchange);
+  std::string text = fmt::format(
+      "same bits on {} rank{} ({})", fmt::join(counts, ","), counts.back() == 1 ? "" : "s", cut);
+  if (std::includes(counts.begin(), counts.end(), kUsualRanks.begin(), kUsualRanks.end()))
+    return text;
+  std::vector<int64_t> wanted(kUsualRanks.begin(), kUsualRanks.end());
+  wanted.push_back(batch.ranks);
+  if (const int64_t shards = shards_for(batch, wanted)) {
+    text += fmt::format("; on 1,2,4,8 ranks with --shards {}", shards);
+  }
+  return text;
 }
 
 }  // namespace lockstep::trainers

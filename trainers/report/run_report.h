@@ -2,6 +2,7 @@
 // rates.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -10,11 +11,13 @@
 
 #include "data/dataset.h"
 #include "engine/results/training_result.h"
+#include "engine/settings/batch_division.h"
+#include "engine/settings/exchange_config.h"
 #include "nn/module.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/rank_machine.h"
+#include "trainers/config/run_request.h"
 #include "trainers/report/console.h"
 #include "trainers/report/process.h"
-#include "trainers/report/rank_place.h"
 #include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
@@ -29,6 +32,9 @@ std::vector<std::string> start_lines(const ResolvedRun& run,
 std::vector<std::string> lr_lines(const RunRequest& request,
                                   const BatchDivision& batch,
                                   int64_t dataset_images);
+
+// --explain-precision: the type of each class of tensors and of each kind of operation.
+std::vector<std::string> explain(const PrecisionConfig& config);
 
 // Fills in the record's versions and machines.
 void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, RunRecord& record);
@@ -48,5 +54,13 @@ void report_end(Console& console,
                 const TrainingResult& result,
                 const std::filesystem::path& directory,
                 double wall_s);
+
+// The rank counts among 1, 2, 4, 8 and batch.ranks on which this batch, these shards and groups
+// give the same bits: each rank's shards are then a subtree. None where the algorithm sums in
+// another order than the tree's.
+std::vector<int64_t> same_bits_ranks(const BatchDivision& batch, const ExchangeConfig& exchange);
+// "same bits on 1,2,4,8 ranks (512 images per step, 8 shards, 8 BN groups)", and what to pass where
+// fewer are reached; why not, where this run gives other bits than others.
+std::string same_bits_text(const BatchDivision& batch, const ExchangeConfig& exchange);
 
 }  // namespace lockstep::trainers
