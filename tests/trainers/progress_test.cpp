@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/words.h"
+#include "engine/update/weight_update.h"
 #include "trainers/report/console.h"
 #include "trainers/report/print.h"
 
