@@ -135,7 +135,7 @@ using LossFunction = std::function<Var(const Var& output, const Tensor& targets)
 
 // The mean of squared differences, over samples and values: a LossFunction. Takes f32, f16 or bf16
 // and computes in f32 or wider. Shapes: output (N,K); targets (N,K) or, for K = 1, (N). Errors:
-// ShapeError; DtypeError; DeviceError on CUDA, where it has no kernel.
+// ShapeError; DtypeError; UsageError on CUDA, where it has no kernel.
 Var mse_loss(const Var& output, const Tensor& targets);
 
 }  // namespace lockstep::nn

@@ -84,7 +84,9 @@ Var mse_loss(const Var& output, const Tensor& targets) {
   const std::shared_ptr<const Batch>& batch = x.shared_batch();
   Stream& stream = x.stream();
   if (stream.device() == Device::kCuda) {
-    throw DeviceError("[mse_loss] has no CUDA kernel; a LossFunction of your own can call one");
+    throw UsageError("nn::mse_loss runs on the CPU alone",
+                     "it has no CUDA kernel",
+                     "Device::kCpu, or a LossFunction of your own");
   }
   if (targets.dtype() != Dtype::kF32) {
     throw DtypeError(
