@@ -175,7 +175,7 @@ Trainer::Impl::Impl(Communicator& ranks,
                     .exchange = hooks.exchange,
                     .update = {.rate = hooks.rate, .make_optimizer = hooks.make_optimizer},
                     .loss = hooks.loss}},
-      reporter(hooks.listener, [this](const std::string& text) { say(text); }) {
+      reporter(hooks, [this](const std::string& text) { say(text); }) {
   begin(std::nullopt);
   training->share_weights();
 }
@@ -195,11 +195,6 @@ void Trainer::Impl::begin(const std::optional<TrainingPosition>& start) {
   training.reset();
   training = std::make_unique<Training>(
       inputs, TrainingPlan{.range = range, .test = test, .start = start}, reporter);
-}
-
-void StepReporter::on_figures(Training& training, const StepMetrics& metrics) {
-  figures_ = metrics;
-  training.begin_line();
 }
 
 Trainer::Trainer(Communicator& ranks,

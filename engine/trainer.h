@@ -19,6 +19,7 @@
 #include "data/dataset.h"
 #include "engine/settings/optimizer_options.h"
 #include "engine/settings/schedule_options.h"
+#include "engine/step/step_observer.h"
 #include "kernels/image/normalize_image.h"
 #include "nn/functional.h"
 #include "nn/module.h"
@@ -73,6 +74,7 @@ struct TrainerHooks {
       make_optimizer = {};
   comm::BucketExchange exchange = {};  // sums each bucket of gradients over the ranks
   TapeListener* listener = nullptr;    // sees each op of a step; borrowed
+  StepObserver* observer = nullptr;    // sees the steps and their phases; borrowed
   // Instead of cross-entropy, of evaluations too; nn::mse_loss is one. Then there is no accuracy.
   nn::LossFunction loss = {};
 };

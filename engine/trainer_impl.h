@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/evaluation/evaluate.h"
@@ -18,19 +19,40 @@
 
 namespace lockstep {
 
+// Keeps the figures of a step for its report, and passes on what it sees.
 class StepReporter final : public TrainingObserver {
  public:
-  StepReporter(TapeListener* listener, std::function<void(const std::string& text)> say)
-      : listener_(listener), say_(std::move(say)) {}
+  // Borrows the hooks' objects.
+  StepReporter(const TrainerHooks& hooks, std::function<void(const std::string& text)> say)
+      : listener_(hooks.listener),
+        observer_(hooks.observer != nullptr ? *hooks.observer : nobody_),
+        say_(std::move(say)) {}
 
   const StepMetrics& figures() const { return figures_; }  // of the last step
-  bool needs_host() override { return listener_ != nullptr; }
-  TapeListener* listener(const Shards& /*shards*/) override { return listener_; }
+
+  void begin_step(int64_t step) override { observer_.begin_step(step); }
+  bool needs_host() override { return listener_ != nullptr || observer_.needs_host(); }
+  TapeListener* listener(const Shards& shards) override {
+    return listener_ != nullptr ? listener_ : observer_.listener(shards);
+  }
+  void begin_micro_step(const Var& images) override { observer_.begin_micro_step(images); }
+  void begin_pass(Pass pass) override { observer_.begin_pass(pass); }
+  void end_backward() override { observer_.end_backward(); }
+  void before_sums() override { observer_.before_sums(); }
+  void in_phase(std::string_view name, FunctionRef<void()> work) override {
+    observer_.in_phase(name, work);
+  }
+  Timeline* timeline() override { return observer_.timeline(); }
   void on_overflow(const std::string& text) override { say_(text); }
-  void on_figures(Training& training, const StepMetrics& metrics) override;
+  void on_figures(Training& training, const StepMetrics& metrics) override {
+    figures_ = metrics;
+    training.begin_line();
+  }
 
  private:
+  StepObserver nobody_;
   TapeListener* const listener_;
+  StepObserver& observer_;
   const std::function<void(const std::string& text)> say_;
   StepMetrics figures_;
 };

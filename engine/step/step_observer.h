@@ -7,9 +7,11 @@
 #include "core/autograd.h"
 #include "core/function_ref.h"
 #include "core/shards.h"
-#include "core/timeline.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
+
+class Timeline;
 
 // Sees nothing by default. Steps count from 1. Called on the thread that takes the steps.
 class StepObserver {
@@ -35,3 +37,4 @@ class StepObserver {
 };
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -1,11 +1,14 @@
 // A Trainer's optimizers, schedules, image options and hooks.
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "comm/single.h"
 #include "core/safetensors.h"
+#include "core/timeline.h"
 #include "engine/settings/usual_images.h"
 #include "engine/update/schedule.h"
 #include "tests/engine/trainings.h"
@@ -162,7 +165,9 @@ TEST(TrainerOptions, WhatIsOutOfRangeIsRefusedByName) {
       digits.trainer(options);
     });
   };
-  EXPECT_THAT(refused([](TrainerOptions& o) { o.schedule.milestones = {3, 3}; }),
+  EXPECT_THAT(refused([](TrainerOptions& o) {
+                o.schedule.milestones = {3, 3};
+              }),
               HasSubstr("schedule.milestones is 3"));
   EXPECT_THAT(refused([](TrainerOptions& o) { o.schedule.one_cycle.div = 0; }),
               HasSubstr("schedule.one_cycle.div is 0"));
@@ -289,6 +294,37 @@ TEST(TrainerHooks, AnExchangeAndAListenerSeeEachStep) {
   Trainer other = plain.trainer(short_options());
   for (int i = 0; i < 2; ++i) other.step();
   EXPECT_EQ(weights_of(digits.network), weights_of(plain.network));
+}
+
+TEST(TrainerHooks, AnObserverSeesStepsPhasesAndOps) {
+  struct Watch final : StepObserver {
+    void begin_step(int64_t step) override { last_step = step; }
+    TapeListener* listener(const Shards& /*shards*/) override { return &ops; }
+    void in_phase(std::string_view name, FunctionRef<void()> work) override {
+      phases.emplace_back(name);
+      work();
+    }
+    struct Ops final : TapeListener {
+      void on_result(const TapeOp& /*op*/, const Tensor& /*result*/) override { ++results; }
+      int results = 0;
+    } ops;
+    int64_t last_step = 0;
+    std::vector<std::string> phases;
+  } watch;
+  Digits digits;
+  Trainer trainer = digits.trainer(short_options(), {.observer = &watch});
+  for (int i = 0; i < 2; ++i) trainer.step();
+  EXPECT_EQ(watch.last_step, 2);
+  EXPECT_GT(watch.ops.results, 0);
+  EXPECT_THAT(watch.phases,
+              ::testing::ElementsAre(kForwardSpan,
+                                     kBackwardSpan,
+                                     kSumsSpan,
+                                     kUpdateSpan,
+                                     kForwardSpan,
+                                     kBackwardSpan,
+                                     kSumsSpan,
+                                     kUpdateSpan));
 }
 
 }  // namespace

@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cuda/device.h"
+#include "engine/state/snapshot.h"
 #include "inspect/cli/lockstep_tool.h"
 #include "inspect/plan/gpu_card.h"
 #include "inspect/plan/plan_command.h"
 #include "inspect/plan/training_plan.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/checkpoint/snapshot.h"
 #include "trainers/model/models.h"
 
 namespace lockstep::trainers::plan_test {

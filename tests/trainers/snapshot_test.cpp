@@ -1,10 +1,9 @@
-#include "trainers/checkpoint/snapshot.h"
-
 #include <gtest/gtest.h>
 
 #include "core/digest.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
+#include "trainers/checkpoint/save_files.h"
 
 namespace lockstep::trainers::snapshot_test {
 namespace {
@@ -23,11 +22,11 @@ TEST(Snapshots, AnyNumberOfThreadsCopyTheStateAsItIs) {
   for (const int threads : {1, 3}) {
     Stream stream(Device::kCpu, threads);
     Snapshot snapshot;
-    take_snapshot({stream, large, run.optimizer}, {}, snapshot);
+    take_snapshot({stream, large, run.optimizer}, snapshot);
     const std::byte* const memory = snapshot.memory.bytes();
     for (const nn::Module* model :
          {static_cast<const nn::Module*>(&run.model), static_cast<const nn::Module*>(&large)}) {
-      take_snapshot({stream, *model, run.optimizer}, {}, snapshot);
+      take_snapshot({stream, *model, run.optimizer}, snapshot);
       EXPECT_EQ(snapshot.memory.bytes(), memory);
       for (int times = 0; times < 2; ++times) put_in_file_order(snapshot);
       EXPECT_EQ(digest_of_row_major(snapshot.model),
@@ -43,10 +42,9 @@ TEST(Snapshots, LaterStepsDoNotReachIt) {
   TinyRun run(1);
   const uint64_t before = run.digest();
   Stream stream;
-  Snapshot snapshot;
-  take_snapshot({stream, run.model, run.optimizer},
-                {.run = tiny_identity(), .position = tiny_position(10), .model_digest = {}},
-                snapshot);
+  RecordedSnapshot snapshot;
+  take_snapshot({stream, run.model, run.optimizer}, snapshot);
+  snapshot.record = {.run = tiny_identity(), .position = tiny_position(10), .model_digest = {}};
   uint64_t seed = 100;
   for (const auto& entries : {run.model.state(), run.optimizer.state()}) {
     for (const nn::StateEntry& entry : entries) TinyRun::fill(entry.tensor, ++seed);

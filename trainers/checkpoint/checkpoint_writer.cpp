@@ -44,7 +44,8 @@ void CheckpointWriter::save(const SavedFiles& files,
                             const SnapshotSource& source,
                             const TrainingPosition& position) {
   finish();
-  take_snapshot(source, {.run = run_, .position = position, .model_digest = {}}, snapshot_);
+  take_snapshot(source, snapshot_);
+  snapshot_.record = {.run = run_, .position = position, .model_digest = {}};
   files_ = files;
   if (files.checkpoint) last_is_saved_ = false;
   is_second_try_ = false;

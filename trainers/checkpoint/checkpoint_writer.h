@@ -11,7 +11,7 @@
 #include <string>
 
 #include "core/folder.h"
-#include "trainers/checkpoint/snapshot.h"
+#include "trainers/checkpoint/save_files.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers {
@@ -70,7 +70,7 @@ class CheckpointWriter {
   std::set<std::string> warned_;  // by warn_untidy()
   // The save under way: first its snapshot is copied, then its files are written.
   SavedFiles files_;
-  Snapshot snapshot_;
+  RecordedSnapshot snapshot_;
   std::optional<Folder> folder_;
   bool is_copying_ = false;
   bool is_second_try_ = false;

@@ -20,7 +20,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
-#include "trainers/checkpoint/snapshot.h"
+#include "trainers/checkpoint/save_files.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -110,7 +110,8 @@ void StateKeeper::reserve(const SnapshotSource& source) {
 void StateKeeper::keep(const SnapshotSource& source, const TrainingPosition& position) {
   if (gave_up_) return;
   try {
-    take_snapshot(source, {.run = run_, .position = position, .model_digest = {}}, snapshot_);
+    take_snapshot(source, snapshot_);
+    snapshot_.record = {.run = run_, .position = position, .model_digest = {}};
     wait_for(snapshot_);
     const Folder folder(folder_);
     write_snapshot(folder, snapshot_);

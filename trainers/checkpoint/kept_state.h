@@ -13,7 +13,7 @@
 #include "core/communicator.h"
 #include "core/unique_fd.h"
 #include "trainers/checkpoint/checkpoint_file.h"
-#include "trainers/checkpoint/snapshot.h"
+#include "trainers/checkpoint/save_files.h"
 
 namespace lockstep::trainers {
 
@@ -44,7 +44,7 @@ class StateKeeper {
   const RunIdentity run_;
   const std::function<void(const std::string&)> warn_;
   UniqueFd lock_;  // on the folder: it is in use
-  Snapshot snapshot_;
+  RecordedSnapshot snapshot_;
   bool gave_up_ = false;
 };
 

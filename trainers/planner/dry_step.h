@@ -41,7 +41,7 @@ struct StepMemory {        // bytes
   static int64_t whole_pieces(int64_t bytes) {
     return in_pieces(bytes) < bytes ? in_pieces(bytes) + kPiece : bytes;
   }
-  // The copy on the host that is saved in the background (trainers/checkpoint/snapshot.h).
+  // The copy on the host that is saved in the background (engine/state/snapshot.h).
   int64_t saved() const { return parameters + optimizer + average; }
   // Bytes that do not grow with the batch.
   int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }
