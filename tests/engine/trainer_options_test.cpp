@@ -306,6 +306,7 @@ TEST(TrainerHooks, AnObserverSeesStepsPhasesAndOps) {
     }
     struct Ops final : TapeListener {
       void on_result(const TapeOp& /*op*/, const Tensor& /*result*/) override { ++results; }
+      void on_gradient(const TapeOp& /*op*/, size_t /*i*/, Tensor& /*gradient*/) override {}
       int results = 0;
     } ops;
     int64_t last_step = 0;
