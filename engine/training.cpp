@@ -83,10 +83,10 @@ void Training::begin_epoch() {
   if (epoch_) number = epoch_->number() + 1;
   const EpochSums before = plan_.start && !epoch_ ? plan_.start->sums : EpochSums{};
   const int64_t left = plan_.range.end - result_.steps + before.steps;
-  epoch_.emplace(static_cast<int>(number),
-                 std::min(plan_.range.per_epoch, left),
-                 inputs_.batch.images,
-                 before);
+  epoch_ = std::make_unique<EpochProgress>(static_cast<int>(number),
+                                           std::min(plan_.range.per_epoch, left),
+                                           inputs_.batch.images,
+                                           before);
   epoch_is_over_ = false;
   observer_.begin_epoch(*this);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -94,8 +95,8 @@ class Training {
   EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;
   SkippedPhotos skipped_tests_;
-  std::optional<EpochProgress> epoch_;  // the current one
-  bool epoch_is_over_ = false;          // it has been evaluated, if it is to be
+  std::unique_ptr<EpochProgress> epoch_;  // the current one; null before the first
+  bool epoch_is_over_ = false;            // it has been evaluated, if it is to be
   ScaledStep scaled_;
   int64_t stop_interval_ = kMaxSteps;  // steps until ranks ask each other whether to stop
   TrainingResult result_;

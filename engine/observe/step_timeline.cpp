@@ -44,12 +44,12 @@ std::optional<RecordedSteps> StepTimeline::end_step(int64_t step) {
   if (!wanted_ || !timeline_->is_on()) return std::nullopt;
   last_taken_ = step;
   if (step != wanted_->last) return std::nullopt;
-  return recorded();
+  return recorded(*wanted_);
 }
 
 std::optional<RecordedSteps> StepTimeline::end() {
   if (!wanted_ || is_returned_) return std::nullopt;
-  if (timeline_->is_on()) return recorded();
+  if (timeline_->is_on()) return recorded(*wanted_);
   return RecordedSteps{.wanted = *wanted_};
 }
 
@@ -73,25 +73,26 @@ void StepTimeline::in_phase(std::string_view name, FunctionRef<void()> work) {
   if (is_timed) phases_->end();
 }
 
-RecordedSteps StepTimeline::recorded() {
+RecordedSteps StepTimeline::recorded(const TracedSteps& wanted) {
   if (phases_) phases_->finish();
   timeline_->stop();
   is_returned_ = true;
-  RecordedSteps steps{.wanted = *wanted_,
+  RecordedSteps steps{.wanted = wanted,
                       .device = stream_.device(),
                       .spans = timeline_->spans(),
                       .clocks_before = std::move(clocks_before_),
                       .clocks_after = comm::measure_clock_offsets(ranks_)};
-  steps.last = last_whole_step(steps.spans);
+  steps.last = last_whole_step(wanted, steps.spans);
   steps.has_more = steps.last != last_taken_;
   if (steps.has_more) keep_steps_up_to(steps.last, steps.spans);
   return steps;
 }
 
-int64_t StepTimeline::last_whole_step(const std::vector<Timeline::Span>& spans) const {
+int64_t StepTimeline::last_whole_step(const TracedSteps& wanted,
+                                      const std::vector<Timeline::Span>& spans) const {
   int64_t last = last_taken_;
   if (const auto lost = timeline_->first_lost()) {
-    last = wanted_->first - 1;
+    last = wanted.first - 1;
     for (const Timeline::Span& span : spans) {
       if (span.name == kStepSpan && span.end <= *lost) last = std::max(last, span.number);
     }

@@ -63,9 +63,10 @@ class StepTimeline {
   void end_pass();
 
  private:
-  RecordedSteps recorded();
+  RecordedSteps recorded(const TracedSteps& wanted);
   // Returns the last step that all ranks recorded completely.
-  int64_t last_whole_step(const std::vector<Timeline::Span>& spans) const;
+  int64_t last_whole_step(const TracedSteps& wanted,
+                          const std::vector<Timeline::Span>& spans) const;
 
   const std::optional<TracedSteps> wanted_;
   Communicator& ranks_;

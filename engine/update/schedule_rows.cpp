@@ -111,9 +111,9 @@ constexpr ScheduleMember kMembers[] = {
 // clang-format on
 
 // Whether warm-up's method may set the rate after the warm-up.
-constexpr auto holds = [](const ScheduleRow& row) {
+bool holds(const ScheduleRow& row) {
   return !row.uses("warmup.is_prefix") && row.rise.empty();
-};
+}
 
 }  // namespace
 

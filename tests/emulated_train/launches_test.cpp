@@ -8,7 +8,7 @@
 #include "nn/functional.h"
 #include "nn/resnet.h"
 #include "tests/emulation/runtime/fake_runtime.h"
-#include "trainers/config/resolved_run.h"
+#include "trainers/config/run_request.h"
 #include "trainers/planner/step_convolutions.h"
 
 namespace lockstep::testing::launches_test {

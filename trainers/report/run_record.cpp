@@ -179,7 +179,9 @@ Json json_of(const T& value) {
         put(json, name, field);
       } else {
         json[name] = json_of(field);
-        if (member == Member::kEmptyIsNull && json[name] == "") json[name] = nullptr;
+        if constexpr (std::is_same_v<F, std::string>) {
+          if (member == Member::kEmptyIsNull && field.empty()) json[name] = nullptr;
+        }
       }
     });
   } else {
