@@ -111,9 +111,9 @@ constexpr ScheduleMember kMembers[] = {
 // clang-format on
 
 // Whether warm-up's method may set the rate after the warm-up.
-bool holds(const ScheduleRow& row) {
+constexpr auto kHolds = [](const ScheduleRow& row) {
   return !row.uses("warmup.is_prefix") && row.rise.empty();
-}
+};
 
 }  // namespace
 
@@ -164,11 +164,11 @@ void check_fits(const ScheduleOptions& options,
         "it begins with a rise of its own, a part of the run long",
         fmt::format("{} X instead of {}", spelled(row.rise), spelled("warmup_epochs")));
   }
-  if (options.warmup.method == WarmupMethod::kFrozenCosine && !holds(row)) {
+  if (options.warmup.method == WarmupMethod::kFrozenCosine && !kHolds(row)) {
     throw UsageError(fmt::format("{} frozen-cosine needs {} {}",
                                  spelled("warmup.method"),
                                  spelled("kind"),
-                                 schedule_names(" or ", holds)),
+                                 schedule_names(" or ", kHolds)),
                      "it sets the rate after the warm-up too, and so do other schedules",
                      fmt::format("{} linear for a warm-up alone", spelled("warmup.method")));
   }
