@@ -30,7 +30,8 @@ struct EpochEvaluation {
 class TrainingObserver : public StepObserver {
  public:
   virtual void begin_epoch(const Training& /*training*/) {}
-  // A step has changed the weights. Its figures are not known yet.
+  // A step has changed the weights. Its figures are not known yet. Gradients are summed over ranks
+  // and multiplied by the loss scale that was current before the step.
   virtual void after_step(Training& /*training*/) {}
   // Whether the ranks exchange figures after this step in any case.
   virtual bool wants_figures(const Training& /*training*/) { return false; }
