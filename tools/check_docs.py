@@ -1,4 +1,4 @@
-"""Fails when a document's tables are outdated, it names a missing test or file, or a line is too long.
+"""Fails when a document's tables or figures are outdated, it names a missing test or file, or a line is too long.
 
 usage: python3 tools/check_docs.py
 """
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import bench_table
+import draw_figures
 import tutorial_items
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +53,7 @@ def main() -> int:
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True)
     documents = [ROOT / name for name in listed.stdout.split()]
     problems = [problem for path in documents for problem in problems_of(path, path.read_text(encoding="utf-8"))]
-    for tool in (bench_table, tutorial_items):
+    for tool in (bench_table, draw_figures, tutorial_items):
         problems += [f"{path.name} differs: run python3 tools/{tool.__name__}.py" for path in tool.outdated()]
     problems += tutorial_items.problems()
     problems += [f"{name}: a table without a place in a document" for name in bench_table.homeless()]

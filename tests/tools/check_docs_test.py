@@ -9,6 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 import bench_table  # noqa: E402
 import check_docs  # noqa: E402
+import draw_figures  # noqa: E402
+import draw_rooms  # noqa: E402
 
 README = ROOT / "README.md"
 
@@ -41,6 +43,20 @@ class CheckDocs(unittest.TestCase):
         self.assertEqual(bench_table.homeless(), [])
         with mock.patch.dict(bench_table.ROWS, {"new_table": lambda _: []}):
             self.assertEqual(bench_table.homeless(), ["new_table"])
+
+    def test_a_figure_that_nobody_drew_is_outdated(self):
+        with mock.patch.dict(draw_figures.FIGURES, {"docs/tree.svg": lambda: "another"}):
+            self.assertEqual(draw_figures.outdated(), {ROOT / "docs/tree.svg": "another"})
+
+    def test_a_line_between_rooms_that_follows_from_others_is_left_out(self):
+        include = '#include "{}/a.h"\n'.format
+        files = {"core/a.h": "", "nn/a.h": include("core"), "engine/step/a.h": include("nn") + include("core")}
+        uses = draw_rooms.uses_of(files)
+        self.assertEqual(uses, {"core": set(), "nn": {"core"}, "engine/step": {"nn", "core"}})
+        self.assertEqual(draw_rooms.rooms_figure(files).count('class="link"'), 2)
+
+    def test_the_drawn_tree_is_that_of_the_sums(self):
+        self.assertEqual(draw_figures.tree_merges(6), [(0, 1), (2, 3), (4, 5), (0, 2), (0, 4)])
 
 
 if __name__ == "__main__":
