@@ -32,7 +32,7 @@ class WatchSignals {
     sigemptyset(&all);
     for (size_t i = 0; i < std::size(kSignals); ++i) {
       sigaddset(&all, kSignals[i]);
-      struct sigaction action {};
+      struct sigaction action{};
       action.sa_handler = [](int number) {
         if (last_signal == 0 || last_signal == SIGWINCH) last_signal = number;
       };

@@ -51,7 +51,7 @@ run_commands reliability.md 4 "--max-steps 6"
 run_commands cuda.md 2
 run_commands evaluation.md 5 "--max-steps 6"
 run_commands performance.md 1 "--max-steps 6"
-run_commands bench_allreduce.md 4
+run_commands bench_allreduce.md 3
 run_commands bench_train.md 3
 count=0
 while read -r line; do  # commands for a GPU, which must parse without one

@@ -73,8 +73,7 @@ TEST(EmulatedDropout, GivesTheSameBitsAsAGraph) {
     emulation::reset_runtime();
     trainers::ResolvedRun run = tiny_run(Device::kCuda, 10);
     const auto train = [&] {
-      return train_tiny(
-          run, make, [](Stream&) {}, 0, std::make_shared<TinyShapes>(22));
+      return train_tiny(run, make, [](Stream&) {}, 0, std::make_shared<TinyShapes>(22));
     };
     const TinyResult graph = train();
     EXPECT_GT(runtime_counters.graph_launches, 5);

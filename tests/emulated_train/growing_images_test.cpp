@@ -39,8 +39,7 @@ TinyResult train_growing(Device device, bool graph) {
   emulation::reset_runtime();
   trainers::ResolvedRun run = tiny_run(device, 18);
   run.request.graph = graph;
-  return train_tiny(
-      run, make_tiny_resnet, [](Stream&) {}, 0, std::make_shared<GrowingShapes>());
+  return train_tiny(run, make_tiny_resnet, [](Stream&) {}, 0, std::make_shared<GrowingShapes>());
 }
 
 TEST(EmulatedGrowingImages, LearnWhatTheCpuLearns) {

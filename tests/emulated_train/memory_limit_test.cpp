@@ -75,8 +75,7 @@ std::unique_ptr<nn::Module> make_resnet20(const nn::Init& init) {
 
 void train(const ResolvedRun& run) {
   try {
-    train_tiny(
-        run, make_resnet20, [](Stream&) {}, plan_of(run).step.pool());
+    train_tiny(run, make_resnet20, [](Stream&) {}, plan_of(run).step.pool());
   } catch (const Error& error) {
     FAIL() << format_error(error);
   }

@@ -165,9 +165,7 @@ TEST(TrainerOptions, WhatIsOutOfRangeIsRefusedByName) {
       digits.trainer(options);
     });
   };
-  EXPECT_THAT(refused([](TrainerOptions& o) {
-                o.schedule.milestones = {3, 3};
-              }),
+  EXPECT_THAT(refused([](TrainerOptions& o) { o.schedule.milestones = {3, 3}; }),
               HasSubstr("schedule.milestones is 3"));
   EXPECT_THAT(refused([](TrainerOptions& o) { o.schedule.one_cycle.div = 0; }),
               HasSubstr("schedule.one_cycle.div is 0"));

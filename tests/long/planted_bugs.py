@@ -68,7 +68,7 @@ PLANTED = {
         "what comes after a backslash that ends the file",
     ),
     "run_record": (
-        "trainers/report/run_record_reader.cpp",
+        "trainers/report/run_record.cpp",
         "catch (const std::logic_error&) {",
         "catch (const std::domain_error&) {",
         "std::stoull's exceptions are not caught",

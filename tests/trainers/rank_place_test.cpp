@@ -21,7 +21,7 @@ TEST(RankPlace, OfThisProcess) {
 TEST(StopHandlers, HaveAStackOfTheirOwn) {
   install_stop_handlers();
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
-    struct sigaction action {};
+    struct sigaction action{};
     ASSERT_EQ(sigaction(signal, nullptr, &action), 0);
     EXPECT_NE(action.sa_flags & SA_ONSTACK, 0);
     EXPECT_EQ(std::signal(signal, SIG_DFL), action.sa_handler);

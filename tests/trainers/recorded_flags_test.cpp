@@ -90,9 +90,8 @@ TEST(TakeFlags, NoneThatTheProgramLacksAndNoneThatCannotBe) {
   Options options = options_of("");
   take_flags(options, with({{"arch", "toy_net"}, {"cifar-stem", "false"}}), kEvaluate);
   EXPECT_EQ(options.text("arch"), "toy_net");
-  const auto error = testing::usage_error([&] {
-    take_flags(options, with({{"arch", "resnet18"}}), kEvaluate);
-  });
+  const auto error =
+      testing::usage_error([&] { take_flags(options, with({{"arch", "resnet18"}}), kEvaluate); });
   ASSERT_TRUE(error);
   EXPECT_STREQ(error->what(), "bad value: --arch resnet18");
 }

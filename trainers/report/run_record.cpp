@@ -121,13 +121,9 @@ void for_each_field(Possibly<RunRecord> auto& record, auto&& visit) {  // but th
   visit("step_times", record.step_times);
 }
 template <class T>
-concept HasFields = requires(T& value) {
-  for_each_field(value, [](auto&&...) {});
-};
+concept HasFields = requires(T& value) { for_each_field(value, [](auto&&...) {}); };
 template <class T>
-concept Optional = requires(T& value) {
-  value.has_value();
-};
+concept Optional = requires(T& value) { value.has_value(); };
 
 std::string dump(const Json& json, int indent) {
   const bool is_line = indent < 0;  // which a terminal may get
