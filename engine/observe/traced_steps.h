@@ -1,4 +1,4 @@
-// Which steps a timeline shows.
+// The steps that a timeline shows.
 #pragma once
 
 #include <cstdint>

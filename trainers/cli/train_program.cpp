@@ -206,6 +206,16 @@ std::optional<int> start(Options& options, const comm::Launch& launch, Started& 
   return std::nullopt;
 }
 
+// Returns the job of a rank that is a process. Borrows its arguments.
+Job job_of(const std::vector<std::string>& argv, const Options& options, const Started& started) {
+  return {.argv = argv,
+          .options = options,
+          .request = started.request,
+          .launch = started.connection.launch,
+          .ranks = *started.connection.ranks,
+          .transport = started.connection.transport};
+}
+
 }  // namespace
 
 int run_train_program(Program program, int argc, char** argv) {
@@ -235,12 +245,7 @@ int run_train_program(Program program, int argc, char** argv) {
   Started started;
   if (const std::optional<int> code = start(options, launch, started)) return *code;
   if (!started.connection.ranks) return run_as_threads(argv_copy, options, started.request);
-  return run_rank({.argv = argv_copy,
-                   .options = options,
-                   .request = started.request,
-                   .launch = started.connection.launch,
-                   .ranks = *started.connection.ranks,
-                   .transport = started.connection.transport});
+  return run_rank(job_of(argv_copy, options, started));
 }
 
 int run_replay(const std::vector<std::string>& argv, const std::string& run_directory) {
@@ -263,13 +268,9 @@ int run_replay(const std::vector<std::string>& argv, const std::string& run_dire
   }
   Started started;
   if (const std::optional<int> code = start(options, launch, started)) return *code;
-  return run_rank({.argv = argv,
-                   .options = options,
-                   .request = started.request,
-                   .launch = started.connection.launch,
-                   .ranks = *started.connection.ranks,
-                   .transport = started.connection.transport,
-                   .replay = plan});
+  Job job = job_of(argv, options, started);
+  job.replay = plan;
+  return run_rank(std::move(job));
 }
 
 }  // namespace lockstep::trainers

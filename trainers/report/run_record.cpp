@@ -23,7 +23,7 @@ namespace {
 using Json = OrderedFileJson;
 using Time = std::chrono::system_clock::time_point;
 
-// What a reader does without a member, and where a writer puts null.
+// How a member is read where it is absent, and written where it is empty.
 enum class Member : uint8_t {
   kAlways,
   kLater,       // older versions lack it: it keeps its default
